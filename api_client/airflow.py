@@ -11,7 +11,7 @@ from urllib.parse import quote
 import requests
 
 from api_client.log_lines import log_line
-from api_client.session import ApiError, ApiRefused, ApiSession, ApiUnreachable, Timeout, read_json
+from api_client.session import ApiError, ApiRefused, ApiSession, ApiUnreachable, Timeout, read_json, read_object
 
 # Airflow's own limit, unless [api] maximum_page_limit lowers it; then it sends fewer, and more pages are asked for.
 _PAGE = 100
@@ -253,10 +253,7 @@ class AirflowClient:
             self._change(what, "POST", "/api/v2/connections", json=body)
 
     def _get(self, what: str, path: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        data = read_json(what, self.session.request(what, "GET", path, params=query))
-        if not isinstance(data, dict):
-            raise ApiError(f"{what}: Airflow's answer is no JSON object")
-        return data
+        return read_object(what, self.session.request(what, "GET", path, params=query))
 
     def _find(self, what: str, path: str) -> dict[str, Any] | None:
         """Return what is at a path, None where there is no such thing (404)."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
 
 import requests
 
-from api_client.session import ApiError, ApiSession, read_json
+from api_client.session import ApiError, ApiSession, read_object
 
 _ROUTE = "/api/v2/monitor/health"
 _WHAT = "asking for Airflow's health"
@@ -43,7 +41,7 @@ class AirflowHealth:
         """
         answer = self._session.request(_WHAT, "GET", _ROUTE)
         found = {}
-        for key, part in _object(answer).items():
+        for key, part in read_object(_WHAT, answer).items():
             # One that this Airflow does not have, such as a triggerer, has no status.
             status = part.get("status")
             if status is not None:
@@ -63,7 +61,7 @@ class AirflowHealth:
         try:
             # Airflow builds the API for tasks at its first request, which takes seconds: no task shall wait for that.
             self._session.request("asking for the health of the API for tasks", "GET", "/execution/health")
-            health = _object(self._session.request(_WHAT, "GET", _ROUTE))
+            health = read_object(_WHAT, self._session.request(_WHAT, "GET", _ROUTE))
         except ApiError:
             return ["api-server"]
         bad = [] if health.get("metadatabase", {}).get("status") == "healthy" else ["api-server"]
@@ -73,13 +71,6 @@ class AirflowHealth:
             if part.get("status") != "healthy" or not beat or _aware(beat) < since:
                 bad.append(key.replace("_", "-"))
         return bad
-
-
-def _object(answer: requests.Response) -> Mapping[str, Any]:
-    data = read_json(_WHAT, answer)
-    if not isinstance(data, dict):
-        raise ApiError(f"{_WHAT}: Airflow's answer is no JSON object")
-    return data
 
 
 def _age(answer: requests.Response, beat: str | None) -> float:

@@ -238,6 +238,14 @@ def read_json(what: str, answer: requests.Response) -> Any:
         ) from error
 
 
+def read_object(what: str, answer: requests.Response) -> dict[str, Any]:
+    """Return the JSON object of a good answer. Raises `ApiError`: it is something else."""
+    data = read_json(what, answer)
+    if not isinstance(data, dict):
+        raise ApiError(f"{what}: Airflow's answer is no JSON object")
+    return data
+
+
 def _detail(answer: requests.Response) -> Any:
     try:
         return answer.json()

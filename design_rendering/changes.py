@@ -15,6 +15,7 @@ from typing import Any
 from design_rendering.kinds.nodes import NODE_SCHEMAS, nodes_from_documents
 from design_rendering.kinds.objects import ObjectKey, design_objects, kind_of, parts_of_nodes
 from design_rendering.reading.documents import Document, load_documents
+from design_rendering.reading.nested_data import found_at
 from design_rendering.redaction import PLACEHOLDER, redacted
 from strategy_lib.errors import Step, path_of
 
@@ -150,8 +151,8 @@ def _field(before: Any, after: Any, place: _Place) -> FieldChange:
         # What is a secret in one of the two states is shown of neither.
         steps = min(hidden, key=len)
         return FieldChange(path_of(steps), _kind_of(place, len(steps)), PLACEHOLDER, PLACEHOLDER)
-    old = None if place.before is None else _value(before, place.before)
-    new = None if place.after is None else _value(after, place.after)
+    old = None if place.before is None else found_at(before, place.before)
+    new = None if place.after is None else found_at(after, place.after)
     return FieldChange(path_of(steps), _kind_of(place, len(steps)), old, new)
 
 
@@ -170,12 +171,6 @@ def _secret_depth(tree: Any, steps: _Steps) -> int | None:
             return depth
         value = value[step]
     return len(steps) if value == PLACEHOLDER else None
-
-
-def _value(tree: Any, steps: _Steps) -> Any:
-    for step in steps:
-        tree = tree[step]
-    return tree
 
 
 def _differences(before: Any, after: Any) -> Iterator[_Place]:

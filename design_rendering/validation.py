@@ -100,30 +100,20 @@ def render_files(documents: Sequence[Document], policies: Mapping[str, DesignPol
     )
 
 
-def validate(
-    documents: Sequence[Document], *, draft: bool = False, complete: bool = True, most_groups: int | None = None
-) -> list[Problem]:
-    """Return all errors and warnings of documents as they are written, without any policy: see `validate_files`.
-
-    Parameters
-    ----------
-    draft : the documents may be a part of a site: see `validate_rendering`.
-    complete : False where more files belong to these and cannot be read: nothing is said of what they may hold.
-    most_groups : how many groups one action can have; None: any number.
-    """
-    found = validate_files(documents, NO_POLICIES, draft=draft, complete=complete, most_groups=most_groups)
-    return list(found.problems)
-
-
 def validate_files(
     documents: Sequence[Document],
     policies: Mapping[str, DesignPolicy],
     *,
     draft: bool = False,
     complete: bool = True,
-    most_groups: int | None = None,
 ) -> RenderedFiles:
-    """Validate documents as a commit with these policies would, in the order of the files; as for `validate`."""
+    """Validate documents as they are written, as a commit with these policies would, in the order of the files.
+
+    Parameters
+    ----------
+    draft : the documents may be a part of a site: see `validate_rendering`.
+    complete : False where more files belong to these and cannot be read: nothing is said of what they may hold.
+    """
     if not complete:
         return RenderedFiles((), tuple(_in_order(documents, unrendered_problems(documents))))
     written = [*duplicates(documents), *(found for document in documents for found in placeholders(document))]
@@ -141,7 +131,7 @@ def validate_files(
         judged = [replace(problem, level="warning") if part else problem for problem in error.problems]
     else:
         rendering, judged = policed.rendering, []
-    problems = validate_rendering(rendering, draft=draft, most_groups=most_groups).problems
+    problems = validate_rendering(rendering, draft=draft).problems
     return RenderedFiles(
         tuple(rendered.document for rendered in rendering.documents),
         tuple(_in_order(documents, [*judged, *problems])),

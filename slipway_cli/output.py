@@ -133,6 +133,14 @@ def serialised(data: Any, output: str) -> str:
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
+def show_data(data: Any, output: str, show_table: Callable[[Any], None]) -> None:
+    """Print data in the form that was asked for; `show_table` prints it for people."""
+    if output == OutputFormat.TABLE:
+        show_table(data)
+    else:
+        click.echo(serialised(data, output), nl=False)
+
+
 def deliver(text: str, path: Path | None) -> None:
     """Write a finished text to a file, or to standard output when there is no path.
 

@@ -19,10 +19,10 @@ import click
 
 from design_rendering.kinds.nodes import nodes_from_documents
 from design_rendering.kinds.provisioner_kinds import provisioner_of, provisioner_problems
+from design_rendering.policies import NO_POLICIES
 from design_rendering.reading.documents import Document, find_documents, load_documents
-from design_rendering.rendering import rendered_documents
 from design_rendering.slipway_kinds import SITE_SCHEMA
-from design_rendering.validation import validate
+from design_rendering.validation import validate_files
 from provisioner_client.simulator.errors import BadAdminRequest
 from provisioner_client.simulator.maas.machines.course import MAAS_SCRIPTS
 from provisioner_client.simulator.scripts import DRYDOCK_SCRIPTS, Script, parse_fail_option
@@ -94,14 +94,14 @@ def read_order(
         site = site_name(documents, default)
     except StrategyLibError as error:
         raise Refused(error.problems) from error
-    problems = validate(documents)
+    found = validate_files(documents, NO_POLICIES)
+    problems = list(found.problems)
     if provisioner is not None and not any(problem.level == "error" for problem in problems):
-        problems += provisioner_problems(rendered_documents(documents), provisioner)
+        problems += provisioner_problems(found.documents, provisioner)
     if any(problem.level == "error" for problem in problems):
         raise Refused(problems)
-    rendered = rendered_documents(documents)
-    kind = provisioner or provisioner_of(rendered) or "drydock"
-    _check_nodes(fail, {node.name for node in nodes_from_documents(rendered)}, kind)
+    kind = provisioner or provisioner_of(found.documents) or "drydock"
+    _check_nodes(fail, {node.name for node in nodes_from_documents(found.documents)}, kind)
     return Order(site, text, fail, speed, force, tuple(problems), kind)
 
 

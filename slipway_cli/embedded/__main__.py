@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from functools import partial
 
 from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.processes import die_with_parent
@@ -14,9 +15,7 @@ from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.embedded.supervisor import Supervisor
 from strategy_lib.settings import SettingError
 
-
-def _say(line: str) -> None:
-    print(line, flush=True)
+_say = partial(print, flush=True)
 
 
 def main() -> int:

@@ -10,7 +10,6 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from provisioner_client.private_files import open_private, write_private
 from slipway_cli import SlipwayCliError
@@ -86,8 +85,7 @@ class Runtime:
 
     def password(self, user: str = "admin") -> str:
         """Return a user's password, from the file that only the owner can read."""
-        passwords: dict[str, str] = json.loads(Path(self.passwords_file).read_text(encoding="utf-8"))
-        return passwords[user]
+        return str(json.loads(Path(self.passwords_file).read_text(encoding="utf-8"))[user])
 
 
 def _runtime_file(home: Path) -> Path:
@@ -97,8 +95,7 @@ def _runtime_file(home: Path) -> Path:
 def read_runtime(home: Path) -> Runtime | None:
     """Return what runtime.json says, None if it cannot be read. Its process may have been killed."""
     try:
-        data: dict[str, Any] = json.loads(_runtime_file(home).read_text(encoding="utf-8"))
-        return Runtime(**data)
+        return Runtime(**json.loads(_runtime_file(home).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
 

@@ -132,8 +132,7 @@ def claim_port(port: int, purpose: str, variable: str) -> int:
                     f"port {port} ({purpose}, {variable}) is in use; stop what listens there or set {variable}"
                 ) from None
             raise
-        number: int = probe.getsockname()[1]
-        return number
+        return int(probe.getsockname()[1])
 
 
 def loopback() -> str:

@@ -121,7 +121,8 @@ class Supervisor:
         )
         self._runtime.write()
         try:
-            self._end_leftovers()
+            for what in end_leftovers(settings.home, self._cluster.data):
+                self._say(f"ended what an earlier start has left: {what}")
             self._postgres = self._bring_up_postgres()
             environment = airflow_environment(settings, credentials, port, self._cluster.url, self._environ)
             self._bring_up_airflow(environment)
@@ -148,10 +149,6 @@ class Supervisor:
     def _stateful(self) -> list[Component]:
         """Airflow's components but the API server, which keeps no state of its own."""
         return [component for component in self._airflow if component.name != "api-server"]
-
-    def _end_leftovers(self) -> None:
-        for what in end_leftovers(self._settings.home, self._cluster.data):
-            self._say(f"ended what an earlier start has left: {what}")
 
     def _bring_up_postgres(self) -> PostgresProcess:
         settings, cluster = self._settings, self._cluster

@@ -296,11 +296,8 @@ class _Rows:
         self._children[place] = [self._add(child, place, depth + 1) for child in below]
         return place
 
-    def lines(self, chosen: set[int] | None) -> Iterator[Text]:
-        """Yield the lines of the entries that are chosen; None: of all."""
-        yield from self._lines(0, chosen, "", "")
-
-    def _lines(self, place: int, chosen: set[int] | None, first: str, rest: str) -> Iterator[Text]:
+    def lines(self, chosen: set[int] | None, place: int = 0, first: str = "", rest: str = "") -> Iterator[Text]:
+        """Yield the lines of the entries that are chosen, None: of all, from a place on."""
         entry, children = self.entries[place], self._children[place]
         shown = bool(children) and (chosen is None or any(child in chosen for child in children))
         yield from self._own(entry, first, rest, has_below=shown)
@@ -313,7 +310,7 @@ class _Rows:
             fork = self._guides.end if is_last else self._guides.fork
             past = " " * len(fork) if is_last else self._guides.past
             if isinstance(item, int):
-                yield from self._lines(item, chosen, rest + fork, rest + past)
+                yield from self.lines(chosen, item, rest + fork, rest + past)
             else:
                 yield from self._sheet.folded(self._fold(item), rest + fork, rest + past)
         if more:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import yaml
 
 from design_rendering import Document, Rendering, RenderingError, load_documents, render
+from design_rendering.policies import NO_POLICIES
+from design_rendering.validation import validate_files
 from strategy_lib.errors import Problem
 
 KIND = "example/Kind/v1"
@@ -62,6 +65,11 @@ def documents(*design: dict[str, Any]) -> list[Document]:
     """Return documents as they are read from a file `site.yaml`."""
     text = yaml.dump_all(design, Dumper=yaml.CSafeDumper, sort_keys=False, explicit_start=True)
     return load_documents(text, "site.yaml")
+
+
+def validate(read: Sequence[Document], *, draft: bool = False) -> list[Problem]:
+    """Return what is wrong with documents, without any policy."""
+    return list(validate_files(read, NO_POLICIES, draft=draft).problems)
 
 
 def rendering(*design: dict[str, Any]) -> Rendering:

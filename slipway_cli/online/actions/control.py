@@ -53,13 +53,13 @@ def _why(message: str) -> str:
 
 
 def _control(verb: str, help_text: str, *, asks: bool = False) -> click.Group:
-    @click.group(
-        verb, cls=TargetGroup, help=help_text, epilog=examples(f"slipway {verb} action/01ARZ3NDEKTSV4RRFFQ69G5FAV")
-    )
+    shown = examples(f"slipway {verb} action/01ARZ3NDEKTSV4RRFFQ69G5FAV")
+
+    @click.group(verb, cls=TargetGroup, help=help_text, epilog=shown)
     def group() -> None:
         pass
 
-    @group.command("action", help=help_text, epilog=examples(f"slipway {verb} action/01ARZ3NDEKTSV4RRFFQ69G5FAV"))
+    @group.command("action", help=help_text, epilog=shown)
     @click.argument("action", type=ACTION)
     @online
     def action(server: SiteServer, output: str, action: str, yes: bool = not asks) -> None:

@@ -14,10 +14,10 @@ from rich.text import Text
 from api_client.slipway import VALIDATION_TIMEOUT
 from design_rendering.kinds.imported_site import NODES_FILE, SITE_FILE, STRATEGY_FILE
 from site_engine.provisioners import DEFAULT_CONNECTION
-from slipway_cli.online.server.online_command import online, show_data
+from slipway_cli.online.server.online_command import online
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.options import examples
-from slipway_cli.output import console, counted, listed, printable
+from slipway_cli.output import console, counted, listed, printable, show_data
 
 _NAME = re.compile(r"[a-z]+\.yaml")
 

@@ -13,7 +13,7 @@ from api_client.session import ApiRefused, ApiSession, ApiUnreachable
 from slipway_cli.online.server.server import Failed
 from slipway_cli.online.server.server_config import Folder, Login, Profile, checked_url, server_config
 from slipway_cli.options import examples
-from slipway_cli.output import Columns, output_option, print_list, serialised
+from slipway_cli.output import Columns, output_option, print_list, show_data
 from strategy_lib.settings import SLIPWAY_PASSWORD
 
 
@@ -76,8 +76,7 @@ def _password(user: str, url: str, from_stdin: bool) -> str:
     if not sys.stdin.isatty():
         # Nobody to hide the typing from, and getpass would complain.
         return _not_empty(sys.stdin.readline().rstrip("\r\n"))
-    answer: str = click.prompt(f"Password of {user} at {url}", hide_input=True)
-    return answer
+    return str(click.prompt(f"Password of {user} at {url}", hide_input=True))
 
 
 def _not_empty(password: str) -> str:
@@ -112,13 +111,6 @@ def profile() -> None:
 def list_profiles(output: str) -> None:
     """Show all profiles, and which is in use."""
     current, found = Folder.of(os.environ).profiles()
-    if output != "table":
-        data = {
-            "current": current,
-            "profiles": [{"name": name, **asdict(item)} for name, item in found.items()],
-        }
-        click.echo(serialised(data, output), nl=False)
-        return
     columns: Columns = {
         "": lambda one: "*" if one[0] == current else "",
         "Name": lambda one: one[0],
@@ -126,7 +118,9 @@ def list_profiles(output: str) -> None:
         "Site": lambda one: one[1].site or "",
         "User": lambda one: one[1].user or "",
     }
-    print_list([*found.items()], columns, "there is no profile yet: `slipway profile add NAME URL` makes one")
+    nothing = "there is no profile yet: `slipway profile add NAME URL` makes one"
+    data = {"current": current, "profiles": [{"name": name, **asdict(item)} for name, item in found.items()]}
+    show_data(data, output, lambda _: print_list([*found.items()], columns, nothing))
 
 
 @profile.command(

@@ -22,7 +22,7 @@ from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.online.server.server_config import server_config
 from slipway_cli.online.server.shared_options import shared_options
 from slipway_cli.options import Command
-from slipway_cli.output import Columns, OutputFormat, console, print_list, serialised
+from slipway_cli.output import Columns, OutputFormat, console, print_list, serialised, show_data
 from strategy_lib.status.words import duration_words
 
 RAW, FORMAT = "raw", "format"
@@ -90,14 +90,6 @@ def show_answer(answer: requests.Response, output: str, show_table: Callable[[An
             click.echo(answer.text, nl=not answer.text.endswith("\n"))
         return
     show_data(answer.json(), output, show_table)
-
-
-def show_data(data: Any, output: str, show_table: Callable[[Any], None]) -> None:
-    """Print what was put together from several answers, in the form that was asked for."""
-    if output == OutputFormat.TABLE:
-        show_table(data)
-    else:
-        click.echo(serialised(data, output), nl=False)
 
 
 def show_list(

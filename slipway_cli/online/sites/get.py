@@ -15,7 +15,6 @@ from slipway_cli.online.server.online_command import (
     format_time,
     online,
     show_answer,
-    show_data,
     show_list,
     tell_of_more,
 )
@@ -32,7 +31,7 @@ from slipway_cli.online.sites.lists import (
 )
 from slipway_cli.online.sites.node_states import get_node_state, get_site_state
 from slipway_cli.options import VERSION, Command, examples
-from slipway_cli.output import Columns, print_list, printable
+from slipway_cli.output import Columns, print_list, printable, show_data
 from slipway_cli.terminal.tree_header import verdict_style
 
 STATUS_TYPES = ("nodes-provision-status", "machines-power-state")

@@ -19,13 +19,12 @@ from slipway_cli.online.server.online_command import (
     online,
     only_if_same,
     show_answer,
-    show_data,
     show_list,
 )
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.online.sites.wishes import stopped_words
 from slipway_cli.options import examples
-from slipway_cli.output import Columns, OutputFormat, console, counted, listed, print_list, printable
+from slipway_cli.output import Columns, OutputFormat, console, counted, listed, print_list, printable, show_data
 from slipway_cli.terminal.tree_text import Sheet, serves_of_entry, serving_style, status_counts, status_style
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.status.serves import Serves

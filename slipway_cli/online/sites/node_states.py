@@ -22,12 +22,11 @@ from slipway_cli.online.server.online_command import (
     named_nodes,
     online,
     only_if_same,
-    show_data,
 )
 from slipway_cli.online.server.server import READING, Failed, SiteServer
 from slipway_cli.online.sites.wishes import repair_line
 from slipway_cli.options import examples
-from slipway_cli.output import OutputFormat, console, counted, listed, printable, table
+from slipway_cli.output import OutputFormat, console, counted, listed, printable, show_data, table
 from slipway_cli.terminal.follow import Absence
 
 STATES = ("up", "retired", "maintenance", "down")

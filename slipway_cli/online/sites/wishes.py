@@ -17,11 +17,10 @@ from slipway_cli.online.server.online_command import (
     online,
     only_if_same,
     show_answer,
-    show_data,
 )
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.options import examples
-from slipway_cli.output import console, counted, listed, printable
+from slipway_cli.output import console, counted, listed, printable, show_data
 
 
 @click.command("touch", epilog=examples("slipway touch node/cmp07", "slipway touch cmp07,cmp08 --site lab-7"))

@@ -14,10 +14,10 @@ from design_rendering import (
     redacted_text,
     render,
 )
-from design_rendering.validation import validate
 from strategy_lib.errors import StrategyError, StrategyLibError
 from strategy_lib.selectors import resolve
 from strategy_lib.simulation import rehearse
+from tests.support.designs import validate
 
 NODE = "---\nschema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {}\n"
 

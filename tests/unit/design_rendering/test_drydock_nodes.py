@@ -10,9 +10,9 @@ import pytest
 from design_rendering.kinds.drydock_nodes import missing_profiles, nodes_from_documents
 from design_rendering.kinds.objects import differ_in_labels_alone, node_digests, with_labels_of
 from design_rendering.reading.documents import Document, DocumentError, load_documents
-from design_rendering.validation import validate
 from strategy_lib.errors import InventoryError, Problem
 from strategy_lib.node import Node
+from tests.support.designs import validate
 
 SITE = """\
 schema: drydock/HostProfile/v1

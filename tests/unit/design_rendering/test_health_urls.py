@@ -8,8 +8,9 @@ from design_rendering.design import read_design
 from design_rendering.kinds.health_urls import node_urls
 from design_rendering.reading.documents import Document, load_documents
 from design_rendering.rendering import render
-from design_rendering.validation import validate, validate_rendering
+from design_rendering.validation import validate_rendering
 from strategy_lib.errors import StrategyLibError
+from tests.support.designs import validate
 
 SITE = """\
 schema: drydock/Network/v1

@@ -7,8 +7,8 @@ import random
 from design_rendering import load_documents, read_design, rendered_documents
 from design_rendering.kinds.imported_site import ImportedMachine, imported_files
 from design_rendering.kinds.slipway_nodes import SlipwayNode, read_slipway_nodes
-from design_rendering.validation import validate
 from strategy_lib.selectors import resolve
+from tests.support.designs import validate
 
 GPU, ROLE = frozenset({"gpu", "compute"}), {"role": "compute"}
 NOBLE, JAMMY = "ubuntu/noble", "ubuntu/jammy"

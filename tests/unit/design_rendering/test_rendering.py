@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from design_rendering import design_text, load_documents, redacted_text, redaction, render
 from design_rendering.redaction import Redactor, may_hide_secrets
 from design_rendering.rendering import secret_texts
-from design_rendering.validation import validate
-from tests.support.designs import action, child, documents, layered, parent, substitution
+from tests.support.designs import action, child, documents, layered, parent, substitution, validate
 
 PASSPHRASE = "deckhand/Passphrase/v1"
 LOGIN = layered("login", "site", "root:hunter2", schema=PASSPHRASE, storagePolicy="encrypted")

@@ -12,9 +12,9 @@ from design_rendering.kinds.objects import ObjectKey, design_objects, differ_in_
 from design_rendering.policies import every_node_has_a_group, police
 from design_rendering.reading.documents import Document, load_documents
 from design_rendering.rendering import render
-from design_rendering.validation import validate
 from strategy_lib.errors import InventoryError, StrategyLibError
 from strategy_lib.selectors import resolve
+from tests.support.designs import validate
 
 SITE = """\
 schema: slipway/Site/v1

@@ -9,7 +9,6 @@ import pytest
 
 from design_rendering.design import read_design
 from design_rendering.reading.documents import load_documents
-from design_rendering.validation import validate
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.parsing.node_networks import NodeNetworks
 from strategy_lib.parsing.schema_check import schema
@@ -21,6 +20,7 @@ from strategy_lib.parsing.site_settings import (
     parse_site_settings,
 )
 from strategy_lib.settings import SLIPWAY_NODE_NETWORKS
+from tests.support.designs import validate
 
 SITE = """\
 schema: drydock/BaremetalNode/v1

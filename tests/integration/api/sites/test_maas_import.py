@@ -13,10 +13,10 @@ from click.testing import CliRunner, Result
 
 from design_rendering import load_documents, read_design, rendered_documents
 from design_rendering.kinds.slipway_nodes import read_slipway_nodes
-from design_rendering.validation import validate
 from slipway_cli.main import main
 from tests.conftest import ROOT
 from tests.support.configdocs import API, assert_failure, commit, put
+from tests.support.designs import validate
 from tests.support.maas_calls import MaasCaller, over_http
 from tests.support.simulators import MaasSimulator, Simulator
 

@@ -9,7 +9,7 @@ import pytest
 from design_rendering import Document, load_documents, read_design, rendered_documents
 from design_rendering.kinds.drydock_nodes import nodes_from_documents
 from design_rendering.kinds.slipway_nodes import read_slipway_nodes
-from design_rendering.validation import validate
+from tests.support.designs import validate
 
 
 @pytest.fixture(name="documents")

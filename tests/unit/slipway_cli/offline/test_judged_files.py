@@ -1,4 +1,4 @@
-"""`validate`, `plan` and `simulate` judge files as a commit does: rendered, and by policies, which are named (rule 42)."""
+"""`validate`, `plan` and `simulate` judge files as a commit does: rendered, and by policies (rule 42)."""
 
 from __future__ import annotations
 
