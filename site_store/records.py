@@ -208,11 +208,10 @@ class IdleGroup:
 class GroupRecord:
     """A group in an action.
 
-    `attempt` is 0 before the group was first opened. `phases_done` are the phases whose operation of this attempt
-    has ended (however it ended), so that a resumed attempt does not repeat them. `criteria` and `counts` are those
-    of the verdict; before it, `criteria` are those that were noted so far. `map_index` is the place of its task among
-    those that Airflow maps; None where it has none, as it was judged with the plan. `unknown_state` and
-    `unknown_reason` are what is stored where this version does not know the word: the group then counts as at work.
+    `attempt` is 0 before the group was first opened. `criteria` and `counts` are those of the verdict; before it,
+    `criteria` are those that were noted so far. `map_index` is the place of its task among those that Airflow maps;
+    None where it has none, as it was judged with the plan. `unknown_state` is what is stored where this version does
+    not know the word: the group then counts as at work.
     """
 
     action_id: str
@@ -229,21 +228,14 @@ class GroupRecord:
     counts: Mapping[str, int] = field(default_factory=dict)
     started: datetime | None = None
     ended: datetime | None = None
-    phases_done: frozenset[Phase] = frozenset()
     map_index: int | None = None
     plan: GroupPlan = NO_PLAN
     unknown_state: str = ""
-    unknown_reason: str = ""
 
     @property
     def stored_state(self) -> str:
         """The state as it is stored, for people: also one that this version does not know (rule 27)."""
         return self.unknown_state or self.state.value
-
-    @property
-    def stored_reason(self) -> str | None:
-        """The reason as it is stored, for people; None where there is none."""
-        return self.unknown_reason or (self.reason.value if self.reason else None)
 
     @property
     def is_judged(self) -> bool:
@@ -341,16 +333,6 @@ class Lease:
     expires_at: datetime
     secret: str = field(default="", repr=False, compare=False)
     renewed: datetime | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class CheckRecord:
-    """What the newest check of something found: `problem` is None where all is well. `since` it is as it is."""
-
-    subject: str
-    problem: str | None
-    since: datetime
-    checked_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

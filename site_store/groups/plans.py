@@ -38,7 +38,7 @@ from site_store.sql.errors import NotFound
 from site_store.sql.postgresql import among, names, names_parameter, pairs
 from site_store.sql.rows import filled
 from site_store.status.events import EventKind, NewEvent, write_events
-from site_store.tables import action, group_node, group_run, operation, task
+from site_store.tables import action, group_node, group_run, task
 from strategy_lib.groups.group_plan import GroupPlan
 from strategy_lib.node import TaskStatus
 from strategy_lib.parsing.strategy_parser import group_from_data
@@ -50,30 +50,20 @@ _STATES, _REASONS = tuple(GroupState), tuple(Reason)
 
 
 def read_groups(tx: Connection, action_id: str, name: str | None = None) -> list[GroupRecord]:
-    """Return the groups of an action in processing order, or the one of this name, in three statements."""
+    """Return the groups of an action in processing order, or the one of this name, in two statements."""
     runs = select(group_run).where(group_run.c.action_id == action_id).order_by(group_run.c.position)
     members = (
         select(group_node.c.group_name, group_node.c.node)
         .where(group_node.c.action_id == action_id)
         .order_by(group_node.c.group_name, group_node.c.node)
     )
-    ended = select(operation.c.group_name, operation.c.attempt, operation.c.phase).where(
-        operation.c.action_id == action_id, operation.c.ended.is_not(None), operation.c.phase.in_(GROUP_PHASES)
-    )
     if name is not None:
         runs = runs.where(group_run.c.name == name)
         members = members.where(group_node.c.group_name == name)
-        ended = ended.where(operation.c.group_name == name)
     nodes: defaultdict[str, list[str]] = defaultdict(list)
     for group_name, node in tx.execute(members):
         nodes[group_name].append(node)
-    phases: defaultdict[tuple[str, int], set[Phase]] = defaultdict(set)
-    for group_name, attempt, phase in tx.execute(ended):
-        phases[group_name, attempt].add(Phase(phase))
-    return [
-        _record(row, tuple(sorted(nodes[row.name])), frozenset(phases[row.name, row.attempt]))
-        for row in tx.execute(runs)
-    ]
+    return [_record(row, tuple(sorted(nodes[row.name]))) for row in tx.execute(runs)]
 
 
 def read_group(tx: Connection, action_id: str, name: str) -> GroupRecord:
@@ -222,7 +212,7 @@ def criteria_data(criteria: Sequence[CriterionResult]) -> list[dict[str, Any]]:
     ]
 
 
-def _record(row: Row[*tuple[Any, ...]], nodes: tuple[str, ...], phases_done: frozenset[Phase]) -> GroupRecord:
+def _record(row: Row[*tuple[Any, ...]], nodes: tuple[str, ...]) -> GroupRecord:
     return filled(
         GroupRecord,
         row,
@@ -233,10 +223,8 @@ def _record(row: Row[*tuple[Any, ...]], nodes: tuple[str, ...], phases_done: fro
         criteria=tuple(
             CriterionResult(Phase(c["phase"]), c["criterion"], c["needed"], c["actual"], c["met"]) for c in row.criteria
         ),
-        phases_done=phases_done,
         plan=GroupPlan.from_data(row.plan),
         unknown_state="" if row.state in _STATES else row.state,
-        unknown_reason="" if row.reason is None or row.reason in _REASONS else row.reason,
     )
 
 

@@ -11,7 +11,14 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, 
 
 from site_store.designs.sites import settings_column, settings_in
 from site_store.node_table.node_facts import NodePast, NodePastFacts, PastStates, RepairFacts
-from site_store.node_table.state_query import is_there, state_columns, state_note, state_notes, state_row, with_states
+from site_store.node_table.state_query import (
+    NodeStateRow,
+    is_there,
+    state_columns,
+    state_note,
+    state_notes,
+    with_states,
+)
 from site_store.nodes.node_errors import ERROR_FACTS, NodeErrorRecord, error_record, errors_of_node
 from site_store.nodes.nodes import node_row
 from site_store.nodes.repair_switches import ALL_SITES
@@ -57,7 +64,7 @@ def past_states(row: Row[*tuple[Any, ...]]) -> PastStates:
     newest = next((Version(*version) for version in json_list(row.newest)), None)
     judge = settings_in(row.settings).min_available_percent > 0
     return PastStates(
-        states=next((state_row(item) for item in json_list(row.states)), None),
+        states=next((listed(NodeStateRow, item) for item in json_list(row.states)), None),
         notes=[state_note(item) for item in sorted(json_list(row.notes), reverse=True)],
         judging=newest if judge else None,
     )

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, FromClause, Select
 
 from site_store.sql.errors import ValueRefused
 from site_store.sql.postgresql import among, clock, json_rows
-from site_store.sql.rows import json_list, moment, moment_or_none, require_text
+from site_store.sql.rows import json_list, moment, require_text
 from site_store.status.counting import nodes_of
 from site_store.status.events import EventKind
 from site_store.status.status_records import SitePart
@@ -213,35 +213,13 @@ def with_states(nodes: FromClause) -> FromClause:
 
 
 def state_columns() -> tuple[ColumnElement[Any], ...]:
-    """Return the columns of rows that are joined by `with_states`, in the order in which `state_row` takes them."""
+    """Return the columns of rows that are joined by `with_states`, as the fields of `NodeStateRow`, for `listed`."""
+    seen, said = node_view.c, user_state.c
+    crashes, why = func.coalesce(seen.crashes, 0), func.coalesce(said.reason, "")
     return (
-        *(node.c.name, node.c.rack, node_view.c.reported, node_view.c.word, node_view.c.power),
-        *(node_view.c.reported_since, func.coalesce(node_view.c.crashes, 0), user_now, user_state.c.reason),
-        *(user_state.c.set_by, user_state.c.set_at, user_state.c.until),
-        *(node_view.c.state, node_view.c.reason, node_view.c.since),
-    )
-
-
-def state_row(item: Sequence[Any]) -> NodeStateRow:
-    """Return the columns of `state_columns`, as a database gives them or writes them into JSON."""
-    name, rack, reported, word, power, reported_since, crashes, user, user_reason, *more = item
-    set_by, set_at, until, state, reason, since = more
-    return NodeStateRow(
-        node=name,
-        rack=rack,
-        reported=reported,
-        word=word,
-        power=power,
-        reported_since=reported_since,
-        crashes=crashes,
-        user=user,
-        user_reason=user_reason or "",
-        set_by=set_by,
-        set_at=moment_or_none(set_at),
-        until=moment_or_none(until),
-        state=state,
-        reason=reason or "",
-        since=since or None,
+        *(node.c.name, node.c.rack, seen.reported, seen.word, seen.power, seen.reported_since, crashes),
+        *(user_now, why, said.set_by, said.set_at, said.until),
+        *(seen.state, func.coalesce(seen.reason, ""), func.nullif(seen.since, 0)),
     )
 
 

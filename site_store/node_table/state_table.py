@@ -31,13 +31,13 @@ from site_store.node_table.state_query import (
     read_totals,
     require_sound,
     state_columns,
-    state_row,
     user_now,
     value_of,
     with_states,
 )
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among
+from site_store.sql.rows import listed
 from site_store.tables import node, node_view, user_state
 from strategy_lib.node_states.generated import NodeAvailability
 
@@ -83,7 +83,7 @@ class StateTable(Repository):
             total = totals.nodes if table.is_whole else rows[0].total if rows else 0
             last = rows[limit - 1] if len(rows) > limit else None
             after = None if last is None else place_behind(last.sorted_by, last.name)
-            found = [state_row(row[:-2]).taken_down(query.taken_down) for row in rows[:limit]]
+            found = [listed(NodeStateRow, row[:-2]).taken_down(query.taken_down) for row in rows[:limit]]
             return StatePage(found, total, after, totals.counts)
 
         return self._database.read(work)

@@ -16,6 +16,7 @@ from sqlalchemy import ColumnElement, Connection, String, and_, cast, exists, fu
 
 from site_store.records import Lease
 from site_store.sql.postgresql import among, insert, pairs
+from site_store.sql.rows import filled
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.leases import LedRepository, require_lease
 from site_store.tables import is_not_up, node, node_drift, user_state
@@ -129,43 +130,18 @@ class Drifts(LedRepository):
             now = self._shared_now(tx)
             of_user = (user_state.c.site == node.c.site, user_state.c.node == node.c.name)
             not_up = exists().where(*of_user, is_not_up(now))
+            facts = (node.c[name] for name in ("name", "version", "op", "done_version", "done_revision", "done_at"))
+            known = (node_drift.c.since.label("drifted_since"), func.coalesce(node_drift.c.reason, "").label("drifted"))
+            as_wanted = node.c.done_digest.is_not_distinct_from(node.c.wanted_digest).label("as_wanted")
             query = (
-                select(
-                    node.c.name,
-                    node.c.version,
-                    node.c.op,
-                    node.c.done_digest,
-                    node.c.wanted_digest,
-                    node.c.done_version,
-                    node.c.done_revision,
-                    node.c.done_at,
-                    node_drift.c.since,
-                    node_drift.c.reason,
-                )
-                .outerjoin(
-                    node_drift,
-                    and_(_of_node, or_(is_drifted, _at_work)),
-                )
-                .where(node.c.site == site, ~not_up)
+                select(*facts, as_wanted, *known)
+                .outerjoin(node_drift, and_(_of_node, or_(is_drifted, _at_work)))
+                .where(node.c.site == site, ~not_up, or_(is_watched, node_drift.c.since.is_not(None)))
             )
-            query = query.where(or_(is_watched, node_drift.c.since.is_not(None)))
             if nodes is not None:
                 # By their names, so that the others are not even looked at.
                 query = query.where(among(node.c.name, nodes))
-            return [
-                JudgedNode(
-                    row.name,
-                    row.version,
-                    row.op,
-                    row.done_digest == row.wanted_digest,
-                    row.done_version,
-                    row.done_revision,
-                    row.done_at,
-                    row.since,
-                    row.reason or "",
-                )
-                for row in tx.execute(query)
-            ]
+            return [filled(JudgedNode, row) for row in tx.execute(query)]
 
         return self._database.read(work)
 

@@ -35,6 +35,7 @@ from site_store.nodes.nodes import require_versions
 from site_store.records import Operation, OperationStatus
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, among_parameter, by_code_point, insert, pairs_parameters, pairs_values
+from site_store.sql.rows import filled
 from site_store.tables import action, is_of_wanted, node, node_error, operation, task
 from site_store.tables.if_newest import ERRORS
 from strategy_lib.goals.node_errors import ErrorCode, NodeError, ReportState, Standing, read_code, standing_of
@@ -279,18 +280,8 @@ def _with_standing() -> Select[Any]:
 def error_record(row: Row[*tuple[Any, ...]] | SimpleNamespace) -> NodeErrorRecord:
     """Return the columns `ERROR_FACTS` as a value."""
     code, text = read_code(row.code or "", row.text or "")
-    error = NodeError(
-        code=code,
-        text=text,
-        site=row.site,
-        node=row.node,
-        phase=Phase(row.phase),
-        action=row.action_id,
-        op=row.op,
-        provisioner_task=row.provisioner_task,
-        wanted_version=row.wanted_version or 0,
-        time=row.time,
-    )
+    stored = {"phase": Phase(row.phase), "action": row.action_id, "wanted_version": row.wanted_version or 0}
+    error = filled(NodeError, row, code=code, text=text, **stored)
     standing = standing_of(
         error,
         wanted_version=row.wanted_now,

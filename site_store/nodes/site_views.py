@@ -248,10 +248,7 @@ class SiteViews(LedRepository):
         log = json.dumps({name: list(change) for name, change in changes.items()}, separators=(",", ":"))
 
         def work(tx: Connection, now: datetime) -> SiteViewRecord:
-            last = tx.execute(
-                select(site_view.c.epoch, site_view.c.number).where(site_view.c.site == site)
-            ).one_or_none()
-            version = Version(*(last or (0, 0))).next(held.epoch)
+            version = read_version(tx, site).next(held.epoch)
             head = {"epoch": version.epoch, "version": version.number, "published": now.isoformat(), "digest": digest}
             text = json.dumps(head, separators=(",", ":"))[:-1] + ("," if len(rest) > len("{}") else "") + rest[1:]
             facts = {"epoch": version.epoch, "number": version.number, "published_at": now, "owner": held.owner}

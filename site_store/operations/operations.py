@@ -220,7 +220,6 @@ class Operations(Repository):
         self,
         op: int,
         outcome: Outcome,
-        note: str = "",
         *,
         status: OperationStatus | None = None,
         result: str | None = None,
@@ -236,7 +235,6 @@ class Operations(Repository):
         ----------
         op : the operation.
         outcome : what became of the nodes (`strategy_lib.outcome.judge`).
-        note : a sentence for the history.
         status, result : when given, the operation is finished in the same transaction (see `finish`).
 
         Returns
@@ -251,7 +249,7 @@ class Operations(Repository):
 
         def work(tx: Connection, now: datetime) -> frozenset[str]:
             this = read_operation(tx, op)
-            applied = apply_outcome(tx, now, this, outcome, note)
+            applied = apply_outcome(tx, now, this, outcome)
             if status is not None:
                 finish(tx, now, op, status, result)
             follow_operation(tx, now, this, outcome, applied.succeeded)

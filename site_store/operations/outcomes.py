@@ -39,7 +39,7 @@ class Applied:
     superseded: frozenset[str] = frozenset()
 
 
-def apply_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outcome, note: str) -> Applied:
+def apply_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outcome) -> Applied:
     """Apply an outcome (`Operations.record_outcome`) in the caller's transaction; the caller ends the operation."""
     succeeded = _succeed(tx, now, this, outcome.succeeded, again=done_again(now))
     settled = succeeded | _settle(tx, now, this, Event.ERROR, outcome.failed, notes=outcome.notes)
@@ -49,8 +49,7 @@ def apply_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outco
     superseded, contradicted = _left_over(tx, this, outcome, settled)
     summary = NewEvent(
         EventKind.OUTCOME,
-        note
-        or f"operation {this.op}: {len(outcome.succeeded)} succeeded, {len(outcome.failed)} failed, "
+        f"operation {this.op}: {len(outcome.succeeded)} succeeded, {len(outcome.failed)} failed, "
         f"{len(outcome.unknown)} unknown",
         this.group,
         data={"op": this.op, "phase": this.phase, "superseded": len(superseded)},

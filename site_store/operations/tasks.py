@@ -42,6 +42,7 @@ from site_store.operations.node_tasks import (
 from site_store.operations.operation_rows import require_attempt, require_site
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert, names, pairs, whole_joins
+from site_store.sql.rows import filled
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, group_node, group_run, node, operation, task
 from strategy_lib.goals.node_errors import ErrorCode
@@ -200,22 +201,7 @@ class Tasks(Repository):
         )
 
         def work(tx: Connection) -> list[tuple[str, TaskRecord]]:
-            return [
-                (
-                    row.node,
-                    TaskRecord(
-                        status=TaskStatus(row.status),
-                        op=row.op,
-                        error=row.error,
-                        provisioner_task=row.provisioner_task,
-                        started=row.started,
-                        ended=row.ended,
-                        owner=row.owner,
-                        fixed=row.fixed,
-                    ),
-                )
-                for row in tx.execute(query)
-            ]
+            return [(row.node, filled(TaskRecord, row, status=TaskStatus(row.status))) for row in tx.execute(query)]
 
         return sorted(self._database.read(work), key=lambda found: found[0])
 

@@ -22,11 +22,10 @@ from typing import Final, TypeVar
 
 from sqlalchemy import Connection, String, case, cast, select, update
 
-from site_store.records import CheckRecord, Lease
+from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.errors import StoreError
 from site_store.sql.postgresql import among, clock, insert, pairs
-from site_store.sql.rows import filled
 from site_store.tables import check_result, lease
 
 T = TypeVar("T")
@@ -223,11 +222,6 @@ class Checks(LedRepository):
             tx.execute(row.on_conflict_do_update(index_elements=["subject"], set_=changes))
 
         self._transact_led(held, work)
-
-    def newest(self) -> list[CheckRecord]:
-        """Return the newest result of each check, by subject."""
-        query = select(check_result).order_by(check_result.c.subject)
-        return self._database.read(lambda tx: [filled(CheckRecord, row) for row in tx.execute(query)])
 
 
 def lease_of(site_name: str) -> str:

@@ -13,6 +13,7 @@ from site_store.sql.postgresql import database_time
 from site_store.tables import lease
 from tests.e2e.conftest import SOFTWARE_DAG
 from tests.e2e.running import RunningSlipway, wait_until
+from tests.support.stores import check_results
 
 
 def _over(slipway: RunningSlipway, store: SiteStore, site: str) -> str:
@@ -29,7 +30,7 @@ def _is_closed(store: SiteStore, action_id: str) -> bool:
 
 
 def _is_well(store: SiteStore, subject: str) -> bool:
-    return (subject, None) in {(check.subject, check.problem) for check in store.checks.newest()}
+    return check_results(store).get(subject, "no check yet") is None
 
 
 def _end_of_lease(tx: Connection) -> Update:

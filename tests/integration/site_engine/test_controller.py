@@ -30,7 +30,7 @@ from site_engine.controller.upkeep import METRICS_EVERY, give_metrics
 from site_engine.errors import AccountRefused, AirflowApiError
 from site_store import ActionState, Lease, LeaseLost, NewAction, SiteStore, StoreUnavailable
 from site_store.actions.abort import CLOSE
-from tests.support.stores import new_store
+from tests.support.stores import check_results, new_store
 
 
 class Clock:
@@ -105,7 +105,7 @@ def run(store: SiteStore, site: str = "alpha") -> tuple[str, str]:
 
 def problems(store: SiteStore) -> dict[str, str | None]:
     """Return what the newest checks found."""
-    return {check.subject: check.problem for check in store.checks.newest()}
+    return check_results(store)
 
 
 def test_one_of_two_works_and_the_other_waits(store: SiteStore, clock: Clock) -> None:

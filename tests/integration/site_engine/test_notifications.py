@@ -21,7 +21,7 @@ from site_store import ActionRecord, ActionState, ApprovalAnswer, Lease, NewActi
 from strategy_lib.parsing.notifications import Target
 from strategy_lib.strategy import ApprovalMoment
 from tests.support.fake_clock import FakeClock
-from tests.support.stores import new_store
+from tests.support.stores import check_results, new_store
 
 SITE = "alpha"
 TARGETS = {
@@ -133,7 +133,7 @@ def test_an_api_that_is_away_loses_nothing(store: SiteStore, clock: Clock) -> No
     receivers.refuses = AirflowApiError("Airflow does not answer")
     controller = leader(store, clock, send_notifications(receivers))
     go_on(controller, clock, GIVEN_UP_AFTER.total_seconds() + 43200, step=43200)
-    assert [check.problem for check in store.checks.newest()] == ["Airflow does not answer"]
+    assert list(check_results(store).values()) == ["Airflow does not answer"]
     receivers.refuses = None
     go_on(controller, clock, 120)
     assert len(receivers.taken) == 2
@@ -255,7 +255,7 @@ def test_a_provisioner_that_answers_others_is_not_asked(store: SiteStore, clock:
         store.owners.check_in(DRYDOCK, 60)
         go_on(controller, clock, 5)
     assert asked == []
-    assert {check.subject: check.problem for check in store.checks.newest()}[f"provisioner of site {SITE}"] is None
+    assert check_results(store)[f"provisioner of site {SITE}"] is None
 
 
 def test_one_that_never_was_seen_is_missed_after_a_while(store: SiteStore, clock: Clock) -> None:

@@ -8,6 +8,7 @@ from site_engine.errors import AirflowApiError
 from site_store import SiteStore
 from tests.support.fake_clock import FakeClock
 from tests.support.revisions import commit_design
+from tests.support.stores import check_results
 
 
 def made(store: SiteStore, clock: FakeClock, *jobs: Job) -> Controller:
@@ -17,7 +18,7 @@ def made(store: SiteStore, clock: FakeClock, *jobs: Job) -> Controller:
 
 def problems(store: SiteStore) -> dict[str, str | None]:
     """Return what the newest checks found."""
-    return {check.subject: check.problem for check in store.checks.newest()}
+    return check_results(store)
 
 
 def test_one_sites_failure_does_not_keep_the_others_from_being_asked(store: SiteStore, clock: FakeClock) -> None:

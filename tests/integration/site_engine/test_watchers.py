@@ -16,7 +16,7 @@ from site_store import BufferMode, Lease, OutboxRecord, SiteStore, StoreError
 from strategy_lib.parsing.notifications import Target
 from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site
-from tests.support.stores import new_store
+from tests.support.stores import check_results, new_store
 
 SITE = "alpha"
 GROUPS = [group("all", ["n1", "n2"])]
@@ -122,7 +122,7 @@ def test_an_error_is_counted_and_logged_without_secrets_and_never_tried_again(
     assert "sesame" not in caplog.text
     assert (watched.results()["bad", "failed"], watched.results()["good", "told"]) == (1, 1)
     assert watched.store.nodes.of_site(SITE) == before
-    assert [check.problem for check in watched.store.checks.newest()] == [None]
+    assert list(check_results(watched.store).values()) == [None]
 
 
 def test_a_crash_while_it_is_told_repeats_nothing(watched: Watched) -> None:

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import select
 
 from site_store import LeaseLost, SiteStore
-from site_store.tables import lease
+from site_store.tables import check_result, lease
 from tests.integration.site_store.racing import CALLERS, at_once
 from tests.integration.site_store.scenario import FakeClock, some
 
@@ -144,7 +144,7 @@ def test_a_check_says_since_when_it_is_as_it_is(store: SiteStore, clock: FakeClo
     found = []
     for problem in (None, None, "away", "away", None):
         store.checks.record(held, "airflow", problem)
-        (check,) = store.checks.newest()
+        check = store._database.read(lambda tx: tx.execute(select(check_result)).one())
         found.append((check.problem, (check.since - began).seconds, (check.checked_at - began).seconds))
         clock.move(10)
     assert found == [(None, 0, 0), (None, 0, 10), ("away", 20, 20), ("away", 20, 30), (None, 40, 40)]

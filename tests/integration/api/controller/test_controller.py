@@ -25,6 +25,7 @@ from tests.integration.api.conftest import PASSWORD
 from tests.support.controllers import wait_until
 from tests.support.processes import tied
 from tests.support.simulators import Simulator
+from tests.support.stores import check_results
 
 pytestmark = pytest.mark.usefixtures("dags", "connected")
 
@@ -155,9 +156,9 @@ def test_an_account_that_is_refused_closes_nothing(store: SiteStore, started: St
 def test_it_asks_every_sites_provisioner(store: SiteStore, started: Start, dead: str) -> None:
     process = started()
     process.wait_for(f"Action {dead} of site default is closed")
-    wait_until(lambda: "provisioners" in {check.subject for check in store.checks.newest()}, "the last check is made")
+    wait_until(lambda: "provisioners" in check_results(store), "the last check is made")
     assert process.end(signal.SIGTERM) == 0
-    found = {check.subject: check.problem for check in store.checks.newest()}
+    found = check_results(store)
     assert {subject for subject, problem in found.items() if problem is None} == {
         "airflow",
         "airflow: api-server",

