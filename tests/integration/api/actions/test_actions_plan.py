@@ -147,6 +147,7 @@ def test_rule_21_what_will_be_touched_is_said_and_nothing_is_refused(user: httpx
     assert [str(one["withheld"]).startswith(UNKNOWN) for one in found["nodes"]] == [True, True, False]
     assert found["verdict_text"] == "dry run: critical group control would fail"
     assert store.actions.newest("default") == [], "nothing was created"
+    assert planned(user, "update_site", force=True)["touched"] == ["n1", "n2"]
     said = notes(create(user, "deploy_site"))
     assert said[0] == f"deploy_site {found['summary']}"
     assert said[1].startswith(f"2 nodes withheld: n1, n2: {UNKNOWN}")

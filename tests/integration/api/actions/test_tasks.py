@@ -77,6 +77,13 @@ def test_a_provisioner_that_cannot_be_reached_is_said_in_place(
     assert "is not there any more" in ask(viewer, driving, op, node="n2")["reason"]
 
 
+def test_a_task_that_the_provisioner_has_forgotten(
+    viewer: httpx.Client, store: SiteStore, driving: Driving, connected: Simulator
+) -> None:
+    connected.post("reset")
+    assert "task" in ask(viewer, driving, op_of(store, driving, Phase.DEPLOY))["reason"]
+
+
 def test_what_there_is_not(viewer: httpx.Client, store: SiteStore, driving: Driving) -> None:
     place = f"{ACTIONS}/{driving.action.id}/operations"
     op = op_of(store, driving, Phase.DEPLOY)

@@ -257,6 +257,22 @@ def test_rule_59_a_group_in_batches_says_so_on_every_page(
     assert f"Batches batch 2 of about 3; {goes}" in text_of(viewer.get(f"{of_action}/group?name=compute"))
 
 
+def test_rule_59_a_bad_canary_is_told_with_what_it_kept_back(
+    pages: dict[str, httpx.Client], begin: Begin, fake: FakeProvisioner, store: SiteStore
+) -> None:
+    fake.script("n1", "deploy", "fail")
+    driving = begin(site([node("n1"), node("n2"), node("n3")], [{**group("compute"), "canary": 1}]))
+    driving.group("compute")
+    end(store, driving)
+    said = text_of(pages["viewer"].get(f"/actions/{driving.action.id}"))
+    wrong = said[said.index("What went wrong") : said.index("Groups")]
+    assert "canaries failed: n1; no other node was begun" in wrong
+    assert "2 more did not succeed" in wrong
+    assert "ended with batch 1, and 2 nodes never began; 1 canary first, then all others" in said
+    of_group = text_of(pages["viewer"].get(f"/actions/{driving.action.id}/group?name=compute"))
+    assert "not started: the canaries failed: n1 (Error deploying node n1)" in of_group
+
+
 MAIN = re.compile(r'class="button main" href="[^"]*/(?:do|start)/([\w?=]+)"')
 
 

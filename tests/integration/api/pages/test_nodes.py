@@ -170,6 +170,12 @@ def test_nodes_that_are_not_up_have_their_published_and_their_user_state(
     }
 
 
+def test_an_owner_that_owes_nothing_is_there(pages: dict[str, httpx.Client], store: SiteStore) -> None:
+    store.owners.check_in("reporter:burn-in@alpha", -1.0)
+    said = text_of(pages["viewer"].get("/owners"))
+    assert "reporter:burn-in@alpha ✓ there" in said, "rule 30"
+
+
 @pytest.mark.endurance
 def test_what_the_owners_page_leaves_out_is_counted(pages: dict[str, httpx.Client], store: SiteStore) -> None:
     for number in range(23):

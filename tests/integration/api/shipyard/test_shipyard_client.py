@@ -103,12 +103,6 @@ def test_create_configdocs_with_an_empty_collection_or_none(client: ShipyardClie
         client.create_configdocs("more", [])
 
 
-def test_create_configdocs_that_is_no_configdoc(client: ShipyardClient) -> None:
-    with refused(400) as rejected:
-        client.create_configdocs("design", ["text", 3])
-    assert status_row(rejected.value.body)[2]
-
-
 def test_commit_configdocs_dryrun_force_and_nothing_to_commit(client: ShipyardClient) -> None:
     with refused(409) as empty:
         client.commit_configdocs()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import insert
 
 from site_store import Claim, OperationStatus, SiteStore
+from site_store.tables import node, node_error
 from strategy_lib.outcome import Outcome
+from strategy_lib.parsing.schema_check import check_data
 from strategy_lib.phase import Phase
 from tests.integration.api.airflow_runs import commit, create, plan
 from tests.integration.api.http.test_service import assert_failure
@@ -16,6 +20,38 @@ from tests.integration.api.http.test_service import assert_failure
 SITE = "default"
 REPORTS = f"/api/v1.0/sites/{SITE}/reports"
 ACKNOWLEDGE = f"{REPORTS}/acknowledgements"
+
+
+def rows(store: SiteStore, name: str, *, state: bool, removal: bool, error: bool) -> None:
+    """Store a node of which exactly these parts are to be reported, and that has nothing else to tell."""
+    status = "success" if state and not error else "error" if error else None
+    one: dict[str, Any] = {"site": SITE, "name": name, "op": 7, "status": status}
+    if not removal:
+        one |= {"wanted_digest": "v1", "wanted_revision": 1, "wanted_version": 1}
+    one["done_digest"] = None if not (state or removal) else "v1"
+    store._database.write(lambda tx: tx.execute(insert(node).values(one)))
+    if error:
+        told = {"site": SITE, "node": name, "op": 7, "code": "timeout", "text": "no result", "phase": "deploy"}
+        told |= {"action_id": "0" * 26, "wanted_version": 1, "time": store.now(), "state": "failed"}
+        store._database.write(lambda tx: tx.execute(insert(node_error).values(told)))
+
+
+def test_rule_47_every_combination_of_parts_is_as_the_schema_says(viewer: httpx.Client, store: SiteStore) -> None:
+    commit(store)
+    combinations = list(product([False, True], repeat=3))
+    for number, (state, removal, error) in enumerate(combinations):
+        rows(store, f"x{number}", state=state, removal=removal, error=error)
+    answer = viewer.get(REPORTS, params={"since": 0})
+    assert answer.status_code == 200, answer.text
+    found = {report["node"]: report for report in answer.json()["reports"] if report["node"].startswith("x")}
+    assert len(found) == len(combinations)
+    for number, (_state, removal, error) in enumerate(combinations):
+        report = found[f"x{number}"]
+        assert check_data("node_report", report) == []
+        assert ("removal" in report, "error" in report) == (removal, error), report
+    # A node on which nothing was ever done has no state to tell of; what failed or goes away has one.
+    assert "state" not in found["x0"]
+    assert {found[f"x{number}"]["state"] for number, parts in enumerate(combinations) if parts[2]} == {"error"}
 
 
 @pytest.mark.usefixtures("dags", "connected")
