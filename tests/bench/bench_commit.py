@@ -18,7 +18,7 @@ from site_store.tables import node
 from tests.bench.harness import Table, api_server, megabytes, new_store, options, simulated
 from tests.support.large_sites import large_site
 
-SECONDS = 10.0
+SECONDS = 4.0
 MEGABYTES = 500.0
 
 
