@@ -22,8 +22,6 @@ def node(name: str, status: str | None = "success", *messages: str, **more: Any)
         "status": status,
         "last_status": status,
         "last_status_age": 5.0,
-        "first_updated": None,
-        "last_updated": None,
         "leaves": 1,
         "messages": list(messages),
     } | more

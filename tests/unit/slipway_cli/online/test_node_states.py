@@ -17,7 +17,6 @@ VIEW: dict[str, Any] = {
     "epoch": 7,
     "version": 3,
     "published": AT,
-    "digest": "d",
     "site": "lab-7",
     "state": "up",
     "reason": "",
@@ -29,7 +28,6 @@ VIEW: dict[str, Any] = {
 REPAIR = {
     "site": "lab-7",
     "repair": "on",
-    "max_repairs_per_hour": 10,
     "stopped_at": AT,
     "stopped_by": "ann",
     "reason": "the power is worked on",
