@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Row, select, tuple_, update
 
 from site_store.actions.action_rows import FACTS, action_record, read_action
 from site_store.records import OPEN, ActionRecord, Lease
@@ -85,22 +85,17 @@ class Approvals(LedRepository):
         asked : what is answered.
         by : the user; None where nobody answered in time.
         """
-        this = [
-            approval.c.action_id == asked.action_id,
-            approval.c.group_name == asked.group,
-            approval.c.attempt == asked.attempt,
-            approval.c.moment == asked.moment,
-        ]
+        this = _this(asked)
 
         def work(tx: Connection, now: datetime) -> ApprovalRecord:
-            change = update(approval).where(*this, approval.c.answered.is_(None))
+            change = update(approval).where(this, approval.c.answered.is_(None))
             if tx.execute(change.values(answered=now, answer=answer, answered_by=by, comment=comment)).rowcount:
                 said = f"attempt {asked.attempt}, {asked.moment}: {answer.value.replace('_', ' ')}"
                 said += (f" by {by}" if by else "") + (f": {comment}" if comment else "")
                 site, data = read_action(tx, asked.action_id).site, {"user": by, "answer": answer}
                 event = NewEvent(EventKind.APPROVAL, said, asked.group, data=data)
                 write_events(tx, now, site, asked.action_id, [event])
-            return _record(tx.execute(select(approval).where(*this)).one())
+            return _record(tx.execute(select(approval).where(this)).one())
 
         return self._transact(work)
 
@@ -127,11 +122,14 @@ class Approvals(LedRepository):
 
         def work(tx: Connection, now: datetime) -> None:
             for one in asked:
-                key = (one.action_id, one.group, one.attempt, one.moment)
-                this = tuple_(*(approval.c[name] for name in _KEY)) == tuple_(*key)
-                tx.execute(update(approval).where(this).values(noted=now if one.answered is None else None))
+                tx.execute(update(approval).where(_this(one)).values(noted=now if one.answered is None else None))
 
         self._transact_led(held, work)
+
+
+def _this(asked: ApprovalRecord) -> ColumnElement[bool]:
+    key = (asked.action_id, asked.group, asked.attempt, asked.moment)
+    return tuple_(*(approval.c[name] for name in _KEY)) == tuple_(*key)
 
 
 def _record(row: Row[*tuple[Any, ...]]) -> ApprovalRecord:

@@ -71,18 +71,13 @@ def past_states(row: Row[*tuple[Any, ...]]) -> PastStates:
 
 
 def repair_columns() -> list[ColumnElement[Any]]:
-    """Return columns as `repair_facts` reads them."""
+    """Return columns as `RepairFacts` is made of them."""
     held = in_force(clock()).where(user_state.c.site == _SITE, user_state.c.node == _NAME)
     return [
         settings_column(_SITE),
         exists().where(repair_switch.c.site.in_((_SITE, ALL_SITES))).label("repair_stopped"),
         held.with_only_columns(user_state.c.state).scalar_subquery().label("user_state"),
     ]
-
-
-def repair_facts(row: Row[*tuple[Any, ...]]) -> RepairFacts:
-    """Return the columns of `repair_columns`."""
-    return RepairFacts(settings_in(row.settings).repair, bool(row.repair_stopped), row.user_state)
 
 
 MOST_REPORTED = 10_000
@@ -122,7 +117,7 @@ def read_past(
         owners=owners_of_site(about.owners, watched_from(about.watched, now)),
         node=None if about.name is None else node_row(about, groups_in(about.groups)),
         committed=about.committed,
-        repair=repair_facts(about),
+        repair=RepairFacts(settings_in(about.settings).repair, bool(about.repair_stopped), about.user_state),
         tasks=[_past(row) for row in rows if row.id in kept],
         events=sorted((_event(site, name, item) for item in json_list(about.events)), key=lambda one: -one.id),
         errors=sorted((_error(item) for item in json_list(about.errors)), key=lambda one: -one.error.op),

@@ -20,7 +20,7 @@ from site_store.nodes.node_memory_rows import read_memory, write_memory
 from site_store.nodes.user_states import write_by_controller
 from site_store.records import Lease
 from site_store.sql.postgresql import among, clock, insert, names_table
-from site_store.sql.rows import moment
+from site_store.sql.rows import filled, moment
 from site_store.status.counting import changes, touch_site
 from site_store.status.events import EventKind, NewEvent, write_events, write_node_events
 from site_store.status.leases import LedRepository
@@ -69,12 +69,13 @@ class Pulse:
 @cache
 def _query() -> Select[Any]:
     site = names_table("sites").c.value
-    newest = select(func.max(revision.c.number)).where(revision.c.site == site).scalar_subquery()
+    newest = select(func.coalesce(func.max(revision.c.number), 0)).where(revision.c.site == site).scalar_subquery()
     mine = user_state.c.site == site
     users = select(func.count()).where(mine).scalar_subquery()
     last = select(func.max(user_state.c.set_at)).where(mine).scalar_subquery()
-    op = select(func.max(operation.c.op)).where(operation.c.site == site).scalar_subquery()
-    listed = (provisioner_list.c.read_at, provisioner_list.c.connection, provisioner_list.c.digest)
+    op = select(func.coalesce(func.max(operation.c.op), 0)).where(operation.c.site == site).scalar_subquery()
+    kept = provisioner_list.c
+    listed = (kept.read_at.label("listed_at"), kept.connection.label("provisioner"), kept.digest.label("listed"))
     return (
         select(
             site.label("name"),
@@ -93,19 +94,9 @@ def _query() -> Select[Any]:
 
 def read_pulses(tx: Connection, sites: Collection[str]) -> dict[str, Pulse]:
     """Return the pulses of sites in one statement."""
-    parameters = {"sites": list(sites)}
     return {
-        row.name: Pulse(
-            moment(row.now),
-            row.revision or 0,
-            row.read_at,
-            (row.users, row.last),
-            row.op or 0,
-            row.connection,
-            row.digest,
-            int(row.changes),
-        )
-        for row in tx.execute(_query(), parameters)
+        row.name: filled(Pulse, row, now=moment(row.now), users=(row.users, row.last), changes=int(row.changes))
+        for row in tx.execute(_query(), {"sites": list(sites)})
     }
 
 

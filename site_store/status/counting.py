@@ -95,7 +95,7 @@ class Counts(Repository):
         """Compare the roll-up with what it counts, all in one snapshot; nothing is changed."""
 
         def work(tx: Connection) -> Verification:
-            kept, found = _kept(tx), _counted(tx)
+            kept, found = (_cells_of(tx, query) for query in (_kept_cells(), _all_cells()))
             for cells, queries in ((kept, _kept_troubles()), (found, _found_troubles())):
                 for query in queries:
                     cells |= dict.fromkeys(map(tuple, tx.execute(query)), 1)
@@ -239,8 +239,8 @@ def _touches() -> Select[Any]:
     return select(each.c.action_id, each.c.site, *facts).where(true())
 
 
-def _kept(tx: Connection) -> dict[tuple[Any, ...], int]:
-    return {tuple(row)[:-1]: int(row.records) for row in tx.execute(_kept_cells()) if row.records}
+def _cells_of(tx: Connection, query: Select[Any] | CompoundSelect[Any]) -> dict[tuple[Any, ...], int]:
+    return {tuple(row)[:-1]: int(row.records) for row in tx.execute(query) if row.records}
 
 
 @cache
@@ -248,10 +248,6 @@ def _kept_cells() -> Select[Any]:
     """Return the query of what is counted in the roll-up."""
     query = select(*(status_count.c[key] for key in _KEYS), func.sum(status_count.c.records).label("records"))
     return query.where(status_count.c.phase != TOUCH).group_by(*(status_count.c[key] for key in _KEYS))
-
-
-def _counted(tx: Connection) -> dict[tuple[Any, ...], int]:
-    return {tuple(row)[:-1]: int(row.records) for row in tx.execute(_all_cells())}
 
 
 @cache

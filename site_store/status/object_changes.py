@@ -15,14 +15,9 @@ from sqlalchemy import Connection, case, delete, func, select, update
 from design_rendering.kinds.objects import ObjectKey
 from site_store.records import Lease
 from site_store.sql.postgresql import insert
+from site_store.sql.rows import filled
 from site_store.status.leases import LedRepository
-from site_store.status.outbox import (
-    delivery_record,
-    outbox_record,
-    read_notifications,
-    update_delivery,
-    write_notification,
-)
+from site_store.status.outbox import outbox_record, read_notifications, update_delivery, write_notification
 from site_store.status.status_records import DeliveryRecord, OutboxRecord
 from site_store.tables import delivery, outbox
 from strategy_lib.actors import WEBHOOK, concerns
@@ -141,7 +136,7 @@ class ObjectChanges(LedRepository):
             row = tx.execute(query.order_by(delivery.c.outbox_id, delivery.c.target).limit(1)).one_or_none()
             if row is None:
                 return None
-            found = delivery_record(row)
+            found = filled(DeliveryRecord, row)
             tx.execute(update_delivery(found).values(attempts=1, next_try=None, error=_BEGUN))
             event = tx.execute(select(outbox).where(outbox.c.id == found.outbox_id)).one()
             return outbox_record(event), found

@@ -90,7 +90,7 @@ class Outbox(LedRepository):
     def deliveries(self, outbox_id: int) -> list[DeliveryRecord]:
         """Return how far a notification is on its way to each target, by target; empty before it was decided."""
         query = select(delivery).where(delivery.c.outbox_id == outbox_id).order_by(delivery.c.target)
-        return self._database.read(lambda tx: [delivery_record(row) for row in tx.execute(query)])
+        return self._database.read(lambda tx: [filled(DeliveryRecord, row) for row in tx.execute(query)])
 
     def route(self, held: Lease) -> int:
         """Decide who is told of what is new, and return of how many events. Raises `LeaseLost`: nothing was written.
@@ -124,7 +124,7 @@ class Outbox(LedRepository):
                 .order_by(delivery.c.next_try, delivery.c.outbox_id, delivery.c.target)
                 .limit(limit)
             )
-            due = [delivery_record(row) for row in tx.execute(query)]
+            due = [filled(DeliveryRecord, row) for row in tx.execute(query)]
             events = select(outbox).where(outbox.c.id.in_([one.outbox_id for one in due]))
             by_id = {row.id: outbox_record(row) for row in tx.execute(events)}
             return [(by_id[one.outbox_id], one) for one in due]
@@ -183,7 +183,3 @@ def update_delivery(told: DeliveryRecord) -> Update:
 
 def outbox_record(row: Row[*tuple[Any, ...]]) -> OutboxRecord:
     return filled(OutboxRecord, row, group=row.group_name)
-
-
-def delivery_record(row: Row[*tuple[Any, ...]]) -> DeliveryRecord:
-    return filled(DeliveryRecord, row)

@@ -118,7 +118,7 @@ class Reporters(Repository):
                 created=now,
                 created_by=user,
             )
-            made = _record(tx.execute(row.returning(reporter)).one())
+            made = filled(ReporterRecord, tx.execute(row.returning(reporter)).one())
             _expect(tx, made)
             return made
 
@@ -127,7 +127,7 @@ class Reporters(Repository):
     def of_site(self, site: str) -> list[ReporterRecord]:
         """Return the reporters of a site, revoked ones too, oldest first."""
         query = select(reporter).where(reporter.c.site == site).order_by(reporter.c.id)
-        return self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
+        return self._database.read(lambda tx: [filled(ReporterRecord, row) for row in tx.execute(query)])
 
     def version(self, site: str) -> int:
         """Return the version of the list of a site's reporters: it grows with each that is made, or revoked."""
@@ -155,7 +155,7 @@ class Reporters(Repository):
             if tx.execute(others.limit(1)).first() is None:
                 _expect_no_more(tx, site, row.owner)
                 _end_leaves(tx, self._shared_now(tx), site, row.owner)
-            return _record(row)
+            return filled(ReporterRecord, row)
 
         return self._database.write(work)
 
@@ -163,7 +163,7 @@ class Reporters(Repository):
         """Return the reporter that a token opens, None where it opens nothing (any more)."""
         query = select(reporter).where(reporter.c.token_hash == digest_of_token(token), reporter.c.revoked.is_(None))
         row = self._database.read(lambda tx: tx.execute(query).one_or_none())
-        return None if row is None else _record(row)
+        return None if row is None else filled(ReporterRecord, row)
 
     def admit(self, token: str, site: str) -> ReporterRecord:
         """Let a reporter in who wants to write: at most once a second, whatever comes of it.
@@ -179,7 +179,7 @@ class Reporters(Repository):
             if known.last_used is not None and now - known.last_used < SHORTEST_PAUSE:
                 raise TooManyReports("a reporter writes at most once a second: send more leaves at once", 1)
             tx.execute(update(reporter).where(reporter.c.id == known.id).values(last_used=now))
-            return _record(known)
+            return filled(ReporterRecord, known)
 
         return self._transact(work)
 
@@ -260,7 +260,7 @@ class Reporters(Repository):
             )
             facts = {column: seen.excluded[column] for column in ("last_seen", "interval_seconds", "detail")}
             tx.execute(seen.on_conflict_do_update(index_elements=["name"], set_=facts))
-            return _record(known)
+            return filled(ReporterRecord, known)
 
         return self._transact(work)
 
@@ -332,7 +332,3 @@ def _opened(tx: Connection, token: str, site: str) -> Row[*tuple[Any, ...]]:
     if known is None or known.revoked is not None or known.site != site:
         raise ReporterRefused(f"this token is none of a reporter of site {site}")
     return known
-
-
-def _record(row: Row[*tuple[Any, ...]]) -> ReporterRecord:
-    return filled(ReporterRecord, row)

@@ -69,8 +69,8 @@ class GroupFacts:
     criteria: tuple[Mapping[str, Any], ...] = ()
     started: datetime | None = None
     ended: datetime | None = None
-    troubles: tuple[TroubleFacts, ...] = ()
     map_index: int | None = None
+    troubles: tuple[TroubleFacts, ...] = ()
     asks_ready: bool = False
     max_in_flight: Share | None = None
     canary: Share | None = None

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from site_store.actions.action_rows import action_record
-from site_store.sql.rows import filled, json_list, json_value, json_zip, listed, moment, moment_or_none
+from site_store.sql.rows import filled, json_list, json_value, json_zip, listed, moment
 from site_store.status.owner_queries import change_token, owners_by_name
 from site_store.status.status_records import TOUCH, ApprovalRecord, OwnerCheckIn, ReportedLeaf, StatusCount
 from site_store.trees.tree_facts import (
@@ -43,20 +43,9 @@ def counts_of(value: Any) -> tuple[list[StatusCount], int]:
 
 def group_facts(item: Sequence[Any]) -> GroupFacts:
     """Return a group of an action."""
-    name, position, critical, depends_on, state, reason, attempt, criteria, started, ended, map_index, *more = item
-    ready, max_in_flight, canary, troubles = more
-    return GroupFacts(
-        name=name,
-        position=position,
-        critical=bool(critical),
-        depends_on=tuple(json_value(depends_on) or ()),
-        state=state,
-        reason=reason,
-        attempt=attempt,
-        criteria=tuple(json_value(criteria) or ()),
-        started=moment_or_none(started),
-        ended=moment_or_none(ended),
-        map_index=map_index,
+    *facts, ready, max_in_flight, canary, troubles = item
+    return replace(
+        listed(GroupFacts, facts),
         asks_ready=json_value(ready) is not None,
         max_in_flight=_share(max_in_flight),
         canary=_share(canary),
@@ -70,15 +59,8 @@ def _share(value: Any) -> Share | None:
 
 def site_group_facts(item: Sequence[Any]) -> GroupFacts:
     """Return a group of a site."""
-    name, position, critical, depends_on, max_in_flight, canary = item
-    return GroupFacts(
-        name,
-        position,
-        bool(critical),
-        tuple(json_value(depends_on) or ()),
-        max_in_flight=_share(max_in_flight),
-        canary=_share(canary),
-    )
+    *facts, max_in_flight, canary = item
+    return replace(listed(GroupFacts, facts), max_in_flight=_share(max_in_flight), canary=_share(canary))
 
 
 def leaf_facts(row: Row[*tuple[Any, ...]]) -> LeafFacts:
