@@ -11,7 +11,6 @@ from site_store import SiteStore
 from tests.support.driving import Begin, begin_with
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner
-from tests.support.stores import new_store
 
 
 @pytest.fixture
@@ -27,9 +26,9 @@ def fake(clock: FakeClock) -> FakeProvisioner:
 
 
 @pytest.fixture
-def store(clock: FakeClock) -> Iterator[SiteStore]:
+def store(store_url: str, clock: FakeClock) -> Iterator[SiteStore]:
     """Open a new store by the same clock."""
-    with new_store() as url, SiteStore.open(url, clock.now) as store:
+    with SiteStore.open(store_url, clock.now) as store:
         yield store
 
 

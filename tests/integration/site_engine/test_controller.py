@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -30,7 +29,7 @@ from site_engine.controller.upkeep import METRICS_EVERY, give_metrics
 from site_engine.errors import AccountRefused, AirflowApiError
 from site_store import ActionState, Lease, LeaseLost, NewAction, SiteStore, StoreUnavailable
 from site_store.actions.abort import CLOSE
-from tests.support.stores import check_results, new_store
+from tests.support.stores import check_results
 
 
 class Clock:
@@ -72,12 +71,6 @@ def clock() -> Clock:
 @pytest.fixture
 def runs() -> Runs:
     return Runs()
-
-
-@pytest.fixture
-def store(tmp_path: Path, clock: Clock) -> Iterator[SiteStore]:
-    with new_store() as url, SiteStore.open(url, clock.now) as opened:
-        yield opened
 
 
 def made(store: SiteStore, clock: Clock, owner: str, *jobs: Job) -> Controller:

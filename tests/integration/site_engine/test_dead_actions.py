@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -46,19 +46,13 @@ class Clock:
     def __init__(self) -> None:
         self.ago = timedelta()
 
-    def __call__(self) -> datetime:
+    def now(self) -> datetime:
         return datetime.now(UTC) - self.ago
 
 
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
-
-
-@pytest.fixture
-def store(store_url: str, clock: Clock) -> Iterator[SiteStore]:
-    with SiteStore.open(store_url, clock) as opened:
-        yield opened
 
 
 def ask(store: SiteStore) -> str:

@@ -25,7 +25,6 @@ from strategy_lib.phase import Phase
 from tests.support.fake_clock import FakeClock
 from tests.support.maas_clients import URL, Killed, Wire, client, design, wire
 from tests.support.maas_in_process import Admin, admin_of, simulated_maas
-from tests.support.stores import new_store
 
 __all__ = ["wire"]
 
@@ -50,24 +49,6 @@ def admin(simulation: MaasSimulation, wire: Wire) -> Admin:
     finish(worker, "slipway-a-1")
     told("POST", "scripts", {"node": "*", "phase": "deploy", "behaviour": "stuck"})
     return told
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-def store_url() -> Iterator[str]:
-    with new_store() as url:
-        yield url
-
-
-@pytest.fixture
-def store(store_url: str, clock: FakeClock) -> Iterator[SiteStore]:
-    """Open a store whose time only the test moves."""
-    with SiteStore.open(store_url, clock.now) as opened:
-        yield opened
 
 
 def finish(worker: MaasProvisioner, reference: str) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -20,8 +17,8 @@ from site_engine.monitoring.owners import AIRFLOW_INTERVAL, airflow_owner, list_
 from site_store import ActionRecord, ActionState, ApprovalAnswer, Lease, NewAction, NewRevision, OutboxRecord, SiteStore
 from strategy_lib.parsing.notifications import Target
 from strategy_lib.strategy import ApprovalMoment
-from tests.support.fake_clock import FakeClock
-from tests.support.stores import check_results, new_store
+from tests.integration.site_engine.test_controller import Clock
+from tests.support.stores import check_results
 
 SITE = "alpha"
 TARGETS = {
@@ -31,19 +28,6 @@ TARGETS = {
     ]
 }
 DRYDOCK = provisioner_owner("slipway_provisioner")
-
-
-class Clock:
-    """The time of the database and of the processes."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def now(self) -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)
-
-    def monotonic(self) -> float:
-        return self.seconds
 
 
 class Receivers:
@@ -67,10 +51,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: Clock) -> Iterator[SiteStore]:
-    with new_store() as url, SiteStore.open(url, clock.now) as opened:
-        opened.revisions.commit(NewRevision(SITE, {"a": "a: 1\n"}, [], "a: 1\n", "ann", notifications=TARGETS))
-        yield opened
+def store(store: SiteStore) -> SiteStore:
+    store.revisions.commit(NewRevision(SITE, {"a": "a: 1\n"}, [], "a: 1\n", "ann", notifications=TARGETS))
+    return store
 
 
 def leader(store: SiteStore, clock: Clock, *jobs: Job) -> Controller:
@@ -299,18 +282,16 @@ def ended(store: SiteStore) -> ActionRecord:
     return made
 
 
-def look(store: SiteStore, airflow: Airflow, clock: FakeClock, times: int = 1) -> None:
+def look(store: SiteStore, airflow: Airflow, clock: Clock, times: int = 1) -> None:
     """Have a controller look so often, each time when the job is due."""
-    controller = Controller(store, "me", [note_runs(airflow)], monotonic=lambda: clock.now().timestamp())
+    controller = Controller(store, "me", [note_runs(airflow)], monotonic=clock.monotonic)
     for _ in range(times):
         controller.look()
-        clock.sleep(NOTES_EVERY)
+        clock.seconds += NOTES_EVERY
     controller.give_up()
 
 
-def test_a_verdict_is_noted_once_and_again_when_it_changes(
-    store: SiteStore, clock: FakeClock, ended: ActionRecord
-) -> None:
+def test_a_verdict_is_noted_once_and_again_when_it_changes(store: SiteStore, clock: Clock, ended: ActionRecord) -> None:
     airflow = Airflow()
     look(store, airflow, clock, times=3)
     assert airflow.notes == [
@@ -323,13 +304,13 @@ def test_a_verdict_is_noted_once_and_again_when_it_changes(
 
 @pytest.mark.parametrize("status", [403, 404], ids=["the account may not", "the run was deleted"])
 def test_a_note_that_airflow_refuses_is_not_tried_again(
-    store: SiteStore, clock: FakeClock, ended: ActionRecord, status: int
+    store: SiteStore, clock: Clock, ended: ActionRecord, status: int
 ) -> None:
     look(store, Airflow(status), clock)
     assert store.actions.not_noted(10) == []
 
 
-def test_what_has_not_ended_or_has_no_run_is_not_noted(store: SiteStore, clock: FakeClock) -> None:
+def test_what_has_not_ended_or_has_no_run_is_not_noted(store: SiteStore, clock: Clock) -> None:
     airflow = Airflow()
     store.actions.create(NewAction("deploy_site", "alpha", 3, {}, "ann", context_marker=None), exclusive=True)
     alone = store.actions.create(
@@ -340,7 +321,7 @@ def test_what_has_not_ended_or_has_no_run_is_not_noted(store: SiteStore, clock: 
     assert airflow.notes == []
 
 
-def test_whom_an_action_waits_for_is_its_note_until_he_answers(store: SiteStore, clock: FakeClock) -> None:
+def test_whom_an_action_waits_for_is_its_note_until_he_answers(store: SiteStore, clock: Clock) -> None:
     airflow = Airflow()
     made = store.actions.create(NewAction("deploy_site", "alpha", 3, {}, "ann", context_marker=None), exclusive=True)
     asked = store.approvals.ask(made.id, "two racks", 1, ApprovalMoment.BEFORE, "Is it cabled?")
@@ -357,7 +338,7 @@ def test_whom_an_action_waits_for_is_its_note_until_he_answers(store: SiteStore,
     assert [note for _, _, note in airflow.notes[2:]] == ["Site alpha, revision 3: failed: stopped by ann"]
 
 
-def test_a_long_verdict_is_cut(store: SiteStore, clock: FakeClock, ended: ActionRecord) -> None:
+def test_a_long_verdict_is_cut(store: SiteStore, clock: Clock, ended: ActionRecord) -> None:
     airflow = Airflow()
     store.actions.close(ended.id, ActionState.FAILED, "x" * 5000)
     look(store, airflow, clock)

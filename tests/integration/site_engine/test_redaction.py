@@ -35,58 +35,54 @@ def talking_task(*texts: str) -> ProvisionerTask:
     )
 
 
-def test_a_task_hides_the_secrets_of_its_actions_revision(store_url: str) -> None:
+def test_a_task_hides_the_secrets_of_its_actions_revision(store: SiteStore) -> None:
     secret = document("drydock/HostProfile/v1", "guarded", {"oob": {"credential": SECRET}})
-    with SiteStore.open(store_url) as store:
-        commit_design(store, "alpha", site([node("n1"), secret], [group("all")]))
-        action = store.actions.ensure("deploy_site", "run", NewAction("deploy_site", "alpha", None, {}, "tester"))
-        real = cast(Provisioner, SimpleNamespace(task=lambda _, **__: talking_task(f"IPMI refuses {SECRET}")))
-        task = RedactingProvisioner(real, redact_for_action(store, action)).task(TaskRef("t"))
+    commit_design(store, "alpha", site([node("n1"), secret], [group("all")]))
+    action = store.actions.ensure("deploy_site", "run", NewAction("deploy_site", "alpha", None, {}, "tester"))
+    real = cast(Provisioner, SimpleNamespace(task=lambda _, **__: talking_task(f"IPMI refuses {SECRET}")))
+    task = RedactingProvisioner(real, redact_for_action(store, action)).task(TaskRef("t"))
     assert [message.text for message in task.messages] == ["IPMI refuses ***"]
 
 
 def test_secrets_that_were_stored_with_a_revision_are_not_looked_for_again(
-    store_url: str, monkeypatch: pytest.MonkeyPatch
+    store: SiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with SiteStore.open(store_url) as store:
-        hidden = RevisionSecrets(frozenset({SECRET}), ("exposed",))
-        revision = store.revisions.commit(NewRevision("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden))
+    hidden = RevisionSecrets(frozenset({SECRET}), ("exposed",))
+    revision = store.revisions.commit(NewRevision("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden))
 
-        def never(*_: object) -> None:
-            raise AssertionError("the documents were read for their secrets")
+    def never(*_: object) -> None:
+        raise AssertionError("the documents were read for their secrets")
 
-        monkeypatch.setattr(Sites, "collections", never)
-        assert secrets_of(store, revision, ()) == {SECRET}
-        assert exposed_in(store, revision) == ["exposed"]
-
-
-def test_secrets_are_those_of_the_actions_revision_or_of_the_sites_newest(store_url: str) -> None:
-    with SiteStore.open(store_url) as store:
-        for number, secret in enumerate((SECRET, INHERITED), 1):
-            hidden = RevisionSecrets(frozenset({secret}))
-            store.revisions.commit(
-                NewRevision("alpha", {"design": f"a: {number}"}, (), f"a: {number}", "tester", hidden=hidden)
-            )
-        action = store.actions.ensure("deploy_site", "run", NewAction("deploy_site", "alpha", 1, {}, "tester"))
-        assert redact_for_action(store, action)(f"500: bad {SECRET}") == "500: bad ***"
-        assert redact_for_site(store, "alpha")(f"500: bad {INHERITED}") == "500: bad ***"
-        assert redact_for_site(store, "beta")("no revision, no secret") == "no revision, no secret"
+    monkeypatch.setattr(Sites, "collections", never)
+    assert secrets_of(store, revision, ()) == {SECRET}
+    assert exposed_in(store, revision) == ["exposed"]
 
 
-def test_what_is_said_while_the_secrets_cannot_be_read_is_not_shown(store_url: str) -> None:
+def test_secrets_are_those_of_the_actions_revision_or_of_the_sites_newest(store: SiteStore) -> None:
+    for number, secret in enumerate((SECRET, INHERITED), 1):
+        hidden = RevisionSecrets(frozenset({secret}))
+        store.revisions.commit(
+            NewRevision("alpha", {"design": f"a: {number}"}, (), f"a: {number}", "tester", hidden=hidden)
+        )
+    action = store.actions.ensure("deploy_site", "run", NewAction("deploy_site", "alpha", 1, {}, "tester"))
+    assert redact_for_action(store, action)(f"500: bad {SECRET}") == "500: bad ***"
+    assert redact_for_site(store, "alpha")(f"500: bad {INHERITED}") == "500: bad ***"
+    assert redact_for_site(store, "beta")("no revision, no secret") == "no revision, no secret"
+
+
+def test_what_is_said_while_the_secrets_cannot_be_read_is_not_shown(store: SiteStore) -> None:
     def nodes(_names: object) -> None:
         raise ProvisionerUnavailable(f"500: bad {SECRET}", status=500)
 
-    with SiteStore.open(store_url) as store:
-        action = store.actions.ensure("deploy_site", "run", NewAction("deploy_site", "alpha", 1, {}, "tester"))
-        real = cast(Provisioner, SimpleNamespace(nodes=nodes))
-        with pytest.raises(ProvisionerUnavailable) as raised:
-            RedactingProvisioner(real, redact_for_action(store, action)).nodes()
+    action = store.actions.ensure("deploy_site", "run", NewAction("deploy_site", "alpha", 1, {}, "tester"))
+    real = cast(Provisioner, SimpleNamespace(nodes=nodes))
+    with pytest.raises(ProvisionerUnavailable) as raised:
+        RedactingProvisioner(real, redact_for_action(store, action)).nodes()
     assert (raised.value.detail, raised.value.status) == (NOT_SHOWN, 500)
 
 
 @pytest.mark.parametrize("broken", [False, True])
-def test_a_task_hides_what_its_rendered_design_does_not_show_to_be_secret(store_url: str, broken: bool) -> None:
+def test_a_task_hides_what_its_rendered_design_does_not_show_to_be_secret(store: SiteStore, broken: bool) -> None:
     labels, parts = {"labels": {"is": "base"}}, {"pattern": "(.*):(.*)", "match_group": 2}
     base_layer, layer = {"abstract": True, "layer": "global"}, {"abstract": False, "layer": "site"}
     merge = {"parentSelector": {"is": "base"}, "actions": [{"method": "merge", "path": "."}]}
@@ -104,9 +100,8 @@ def test_a_task_hides_what_its_rendered_design_does_not_show_to_be_secret(store_
         written[3]["metadata"]["substitutions"][0]["dest"] = {"path": "*"}
     text = yaml.safe_dump_all(written)
     rendered = yaml.safe_dump_all([document("a/B/v1", "child", {"b": INHERITED, "a": SECRET})])
-    with SiteStore.open(store_url) as store:
-        revision = store.revisions.commit(NewRevision("alpha", {"design": text}, (), rendered, "tester"))
-        found = secrets_of(store, *read_revision(store, "alpha", revision.number))
+    revision = store.revisions.commit(NewRevision("alpha", {"design": text}, (), rendered, "tester"))
+    found = secrets_of(store, *read_revision(store, "alpha", revision.number))
     assert found >= {INHERITED, f"root:{SECRET}"}
     assert (SECRET in found) is not broken
 
