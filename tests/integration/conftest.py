@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import Engine, create_engine
 
 from site_engine.process import SharedClock
 from site_store import SiteStore
 from slipway_airflow import connections
-from tests.support.compiled_statements import share_compiled_statements
 from tests.support.dag_runs import Runs
 from tests.support.driving import Begin, begin_with, simulated
 from tests.support.serving import serving
@@ -22,14 +23,49 @@ from tests.support.stores import new_store
 if TYPE_CHECKING:
     from airflow.dag_processing.dagbag import DagBag
 
+
 DAGS = Path(__file__).parent.parent.parent / "dags"
+
+_STATEMENTS: defaultdict[str, dict[Any, Any]] = defaultdict(dict)
+"""By the name of the dialect: two engines of Slipway's with the same one write the same SQL."""
+
+
+class SharedStatements(MutableMapping[Any, Any]):
+    """The compiled statements of an engine, which are those of all engines with its dialect.
+
+    SQLAlchemy's key of a statement begins with the engine's own dialect; here it counts by its name.
+    """
+
+    def __init__(self, dialect: str) -> None:
+        self._of_all = _STATEMENTS[dialect]
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._of_all[key[1:]]
+
+    def __setitem__(self, key: Any, compiled: Any) -> None:
+        self._of_all[key[1:]] = compiled
+
+    def __delitem__(self, key: Any) -> None:
+        del self._of_all[key[1:]]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._of_all)
+
+    def __len__(self) -> int:
+        return len(self._of_all)
+
+
+def _sharing_engine(url: Any, **options: Any) -> Engine:
+    engine = create_engine(url, **options)
+    engine._compiled_cache = SharedStatements(engine.dialect.name)
+    return engine
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _compiled_statements() -> Iterator[None]:
     """Compile statements once: a third of what a short test of the store takes."""
     with pytest.MonkeyPatch.context() as patch:
-        share_compiled_statements(patch)
+        patch.setattr("site_store.sql.database.create_engine", _sharing_engine)
         yield
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -31,7 +32,33 @@ from site_engine.node_states.checks import AS_LEFT
 from site_store import SiteStore
 from strategy_lib.actors import WEBHOOK
 from strategy_lib.errors import StrategyError
-from tests.support.distributions import install
+
+
+def install(
+    folder: Path, name: str, source: str, entry_points: Mapping[str, Mapping[str, str]], version: str = "1.0"
+) -> None:
+    """Put a distribution of one module of the same name into a folder, which is to be on `sys.path`.
+
+    Parameters
+    ----------
+    entry_points : by group, each place by its name, such as `{"slipway.policies": {"mine": "module:function"}}`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.py").write_text(source)
+    for old in folder.glob(f"{name}-*.dist-info"):
+        for file in old.iterdir():
+            file.unlink()
+        old.rmdir()
+    info = folder / f"{name}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    lines = [
+        f"[{group}]\n" + "".join(f"{point} = {place}\n" for point, place in points.items())
+        for group, points in entry_points.items()
+    ]
+    (info / "entry_points.txt").write_text("\n".join(lines))
+    importlib.invalidate_caches()
+
 
 PLACE = "design_rendering.policies:every_node_has_a_group"
 SOURCE = """\
