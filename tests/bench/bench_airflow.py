@@ -20,8 +20,9 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 
 from site_engine.node_states.polls import POLL_SECONDS
-from tests.bench.harness import DAG, RunningAirflow, Table, embedded_airflow, options, simulated, wait_until
+from tests.bench.harness import DAG, RunningAirflow, Table, embedded_airflow, options, simulated
 from tests.support.airflow_answers import AirflowTask, tasks_of
+from tests.support.processes import wait_until
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
 

@@ -32,8 +32,8 @@ import yaml
 from provisioner_client.node_agent.agent import parse_head, parse_target, signature
 from site_store import SiteStore
 from tests.bench.bench_node_states import MOST_MB, SITE, listed, names
-from tests.bench.harness import Table, megabytes, new_store, options, processor_seconds, wait_until
-from tests.support.processes import tied
+from tests.bench.harness import Table, megabytes, new_store, options, processor_seconds
+from tests.support.processes import tied, wait_until
 from tests.support.revisions import commit_design
 from tests.support.sites import document
 

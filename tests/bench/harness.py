@@ -33,7 +33,7 @@ from slipway_cli.demo.airflow import BackgroundAirflow
 from slipway_cli.demo.simulated_provisioner import connection_fields
 from slipway_cli.embedded.home import Runtime
 from slipway_cli.embedded.settings import EmbeddedSettings
-from tests.support.processes import tied
+from tests.support.processes import tied, wait_until
 from tests.support.simulators import Simulator
 
 ROOT = Path(__file__).parents[2]
@@ -88,16 +88,6 @@ def timed(work: Callable[[], object], runs: int = 40) -> list[float]:
 def p95(taken: list[float]) -> float:
     """Return what 95 of 100 stay below."""
     return sorted(taken)[math.ceil(len(taken) * 0.95) - 1]
-
-
-def wait_until(is_so: Callable[[], bool], what: str, longest: float = 300.0) -> float:
-    """Wait for something that has to come; return after how many seconds it did."""
-    began = time.monotonic()
-    while not is_so():
-        if time.monotonic() - began > longest:
-            raise TimeoutError(f"not in {longest:.0f} s: {what}")
-        time.sleep(0.1)
-    return time.monotonic() - began
 
 
 def alone(work: Callable[Given, Result], *arguments: Given.args, **more: Given.kwargs) -> Result:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -15,6 +14,7 @@ from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskRef, T
 from strategy_lib.outcome import judge
 from strategy_lib.phase import Phase
 from tests.contract.servers import ContractDrydock
+from tests.support.processes import wait_until
 
 Connect = Callable[..., Provisioner]
 Finish = Callable[..., ProvisionerTask]
@@ -30,10 +30,7 @@ def in_the_middle(mortal: ContractDrydock, connect: Connect, design: DesignSourc
     mortal.script("c2", "prepare", "stuck")
     provisioner = connect(mortal.address)
     task_id = provisioner.submit(Phase.PREPARE, design, NODES, REFERENCE)
-    deadline = time.monotonic() + 15
-    while len(provisioner.evidence(TaskRef(task_id), NODES).child_success) < 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: len(provisioner.evidence(TaskRef(task_id), NODES).child_success) > 1, "two are done")
     mortal.kill()
     with pytest.raises(ProvisionerUnavailable):
         provisioner.task(TaskRef(task_id))
@@ -108,9 +105,7 @@ def test_trap_17_a_task_that_runs_is_not_dead_whatever_stands_beside_it(
     provisioner = connect(mortal.address)
     task_id = provisioner.submit(Phase.PREPARE, design, ["c1", "c2"], REFERENCE)
     provisioner.submit(Phase.DEPLOY, design, ["w1"], "slipway-a-2")
-    deadline = time.monotonic() + 15
-    while not provisioner.evidence(TaskRef(task_id), ["c2"]).child_success:
-        assert time.monotonic() < deadline
+    wait_until(lambda: bool(provisioner.evidence(TaskRef(task_id), ["c2"]).child_success), "c2 is done")
     requests.get(f"{mortal.url}/api/v1.0/health", timeout=5)
     listed = requests.get(f"{mortal.url}/api/v1.0/tasks", timeout=5).json()
     parentless = {task["action"] for task in listed if task["parent_task_id"] is None and task["status"] == "complete"}

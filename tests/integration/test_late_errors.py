@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +18,7 @@ from strategy_lib.goals.node_errors import ErrorCode, Standing
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import GroupState
 from tests.support.driving import Begin, Driving
+from tests.support.processes import wait_until
 from tests.support.simulators import Simulator
 from tests.support.sites import document, group, node, site
 from tests.support.stores import node_of
@@ -43,9 +43,7 @@ def left_at_work(begin: Begin, simulator: Simulator, text: str = config("one")) 
 
 def until_over(simulator: Simulator) -> None:
     """Wait until the provisioner has ended its first task."""
-    until = time.monotonic() + 120
-    while simulator.get("tasks")[0]["status"] != "complete":
-        assert time.monotonic() < until, "the first task does not end"
+    wait_until(lambda: simulator.get("tasks")[0]["status"] == "complete", "the first task has ended")
 
 
 def standing(store: SiteStore, name: str) -> str:

@@ -8,23 +8,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import httpx
 
 from tests.support.faulty_way import FaultyWay
 from tests.support.processes import tied
-
-PATIENCE = 120.0
-
-
-def wait_until(is_so: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
-    """Wait for something that has to come."""
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
 
 
 class ControllerProcess:

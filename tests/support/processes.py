@@ -1,4 +1,4 @@
-"""Processes of tests that end with the test process, however it ends, or that are to be killed."""
+"""Processes of tests that end with the test process, or that are to be killed, and waiting for what they do."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -22,6 +23,18 @@ def tied(command: str, *arguments: str) -> list[str]:
     program = command if os.sep in command else shutil.which(command)
     assert program is not None, f"there is no program {command}"
     return tied_program(signal.SIGKILL, None, program, *arguments)
+
+
+PATIENCE = 120.0
+
+
+def wait_until(is_so: Callable[[], bool], what: str, seconds: float = PATIENCE) -> float:
+    """Wait for something that has to come; return after how many seconds it did."""
+    began = time.monotonic()
+    while not is_so():
+        assert time.monotonic() - began < seconds, f"not in {seconds:g} s: {what}"
+        time.sleep(0.02)
+    return time.monotonic() - began
 
 
 _GUARD = "import os, signal, sys; sys.stdin.read(); os.killpg(int(sys.argv[1]), signal.SIGKILL)"

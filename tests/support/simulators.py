@@ -6,7 +6,6 @@ import os
 import selectors
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import requests
 
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from tests.support.deviations import holding_variables
-from tests.support.processes import tied
+from tests.support.processes import tied, wait_until
 
 
 class SimulatorProcess:
@@ -96,10 +95,7 @@ class SimulatorProcess:
 
     def release_stuck(self) -> None:
         """Let stuck nodes go on; a task that has not come to its stuck node yet is waited for."""
-        until = time.monotonic() + 60
-        while not self.post("release")["released"]:
-            assert time.monotonic() < until, "nothing is stuck"
-            time.sleep(0.02)
+        wait_until(lambda: self.post("release")["released"], "something is stuck")
 
     def fault(self, method: str, path: str, kind: str, **more: Any) -> None:
         """Say what shall become of a request, by its path below the API."""

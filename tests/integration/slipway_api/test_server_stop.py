@@ -12,8 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.controllers import wait_until
-from tests.support.processes import tied
+from tests.support.processes import tied, wait_until
 
 SERVER = """
 import uvicorn

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,18 +19,6 @@ if os.fork() == 0:
 os.write(1, b"up" + bytes([10]))
 time.sleep(60)
 """
-
-
-PATIENCE = 10.0
-
-
-def wait_until(condition: Callable[[], bool]) -> bool:
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ import pytest
 from site_engine.controller.controller import NAME
 from site_store import SiteStore
 from site_store.status.leases import lease_of
-from tests.support.controllers import wait_until
-from tests.support.processes import tied
+from tests.support.processes import tied, wait_until
 from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site
 

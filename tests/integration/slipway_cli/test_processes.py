@@ -15,7 +15,7 @@ from slipway_cli.embedded.component import SetupStep, spawn
 from slipway_cli.embedded.guard import Guard
 from slipway_cli.embedded.home import HomeLock
 from slipway_cli.embedded.processes import AFTER, MARK, PRELOAD, end_leftovers, kill_sessions, members, tied_command
-from tests.integration.slipway_cli.conftest import wait_until
+from tests.support.processes import wait_until
 
 
 def test_a_session_is_found_and_killed_with_all_its_groups(family: int) -> None:
@@ -52,7 +52,7 @@ def test_a_failed_step_shows_the_end_of_its_log(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import sys; print('no space left'); sys.exit(3)"]
     migration = SetupStep("preparing", command, os.environ, log, tmp_path)
     with pytest.raises(SlipwayCliError) as caught:
-        wait_until(migration.is_over)
+        wait_until(migration.is_over, "the migration is over")
     assert str(caught.value) == f"preparing failed; its log {log} ends:\n  no space left"
 
 
@@ -105,7 +105,7 @@ def test_what_a_tied_process_has_forked_ends_with_it(tmp_path: Path) -> None:
         assert sorted(members({session})) == sorted(int(pid) for pid, _ in said)
         process.kill()
         try:
-            assert wait_until(lambda: members({session}) == [])
+            wait_until(lambda: members({session}) == [], "all of the session end")
         finally:
             kill_sessions({session})
 
@@ -193,8 +193,8 @@ def test_the_guard_kills_all_when_its_supervisor_is_killed(family: int, tmp_path
         assert supervisor.stdout is not None
         guard = int(supervisor.stdout.readline())
         supervisor.kill()
-    assert wait_until(lambda: members({family}) == [])
-    assert wait_until(lambda: members({guard}) == [])
+    wait_until(lambda: members({family}) == [], "the family ends")
+    wait_until(lambda: members({guard}) == [], "the guard ends")
     HomeLock(tmp_path).release()
 
 
@@ -219,7 +219,7 @@ def test_a_killed_guard_is_replaced_and_knows_what_to_watch(family: int, tmp_pat
         guard.revive()
         return guard.pid != first
 
-    assert wait_until(revived)
+    wait_until(revived, "it lives again")
     guard.dismiss()
     lock.release()
     assert members({family}) == []

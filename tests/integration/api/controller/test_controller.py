@@ -22,8 +22,7 @@ from site_store.status.leases import lease_of
 from site_store.tables import lease
 from tests.integration.api.airflow_runs import DESIGN, AirflowRuns, commit, create
 from tests.integration.api.conftest import PASSWORD
-from tests.support.controllers import wait_until
-from tests.support.processes import tied
+from tests.support.processes import tied, wait_until
 from tests.support.simulators import Simulator
 from tests.support.stores import check_results
 

@@ -26,9 +26,10 @@ from site_store.nodes.site_views import ViewChange
 from site_store.status.leases import lease_of
 from strategy_lib.node_states.publication import Version
 from tests.integration.api.conftest import PASSWORD
-from tests.support.controllers import ControllerProcess, LingeringReader, Overrides, wait_until
+from tests.support.controllers import ControllerProcess, LingeringReader, Overrides
 from tests.support.faulty_way import faulty_way
 from tests.support.postgres import running_server
+from tests.support.processes import wait_until
 from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
 from tests.support.sites import document, group, node, site
