@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -209,18 +209,12 @@ def redacted(document: Document, secret_paths: Iterable[str] = ()) -> Document:
     return document if data is document.data else replace(document, data=data)
 
 
-def redacted_text(
-    text: str, documents: Sequence[Document], secret_paths: Mapping[int, Collection[str]] | None = None
-) -> str:
+def redacted_text(text: str, documents: Sequence[Document]) -> str:
     """Return a text of YAML without its secrets.
 
     Documents that hold no secret stay as they are written, comments included; the others are written anew. So are those
     in which a key stands twice, for nobody looked at the first. Comments around a document that is secret as a whole,
     which may be about it, are left out.
-
-    Parameters
-    ----------
-    secret_paths : position of a document to JSON paths of further secrets.
     """
     text = text.removeprefix("\ufeff")
     writer = DocumentWriter()
@@ -228,11 +222,11 @@ def redacted_text(
     position = 0
     # Whether what is at `position` is behind a document that is secret as a whole.
     behind = False
-    for number, document in enumerate(documents):
+    for document in documents:
         if document.marks is None:
             raise ValueError(f"{document.label} was not read from a text, so that its place in it is not known")
         start, end = document.marks.span
-        shown = redacted(document, (secret_paths or {}).get(number, ()))
+        shown = redacted(document)
         whole = is_secret(document)
         before = _between(text[position:start], behind=behind, ahead=whole)
         anew = whole or shown is not document or bool(document.warnings)

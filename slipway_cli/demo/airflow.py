@@ -60,16 +60,6 @@ class BackgroundAirflow:
         """Whether the supervisor lives; that Airflow is ready is another matter."""
         return self._process is not None and self._process.poll() is None
 
-    def runtime(self) -> Runtime:
-        """Where it is now; process ids change when a component is started again.
-
-        Raises `SlipwayCliError`: it is not running (any more).
-        """
-        runtime = read_runtime(self.settings.home)
-        if runtime is None:
-            raise SlipwayCliError(f"no embedded Airflow is running in {self.settings.home}")
-        return runtime
-
     def stop(self) -> None:
         if self._process is not None:
             # Where it has to be killed, its guard clears up.

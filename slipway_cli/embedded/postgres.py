@@ -55,7 +55,6 @@ class PostgresCluster:
         self.folder = home / "postgresql"
         self.data = self.folder / "data"
         self.sockets = self.folder / "run"
-        self._home = home
         self._new = self.folder / "new"
         self._link_note = self.folder / "socket-link"
         self._host: Path | None = None

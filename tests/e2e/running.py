@@ -21,7 +21,7 @@ from site_engine.trees.status_trees import action_tree, site_tree
 from site_store import ActionRecord, SiteStore
 from site_store.sql.address import URL_FILE
 from slipway_cli.demo.airflow import BackgroundAirflow
-from slipway_cli.embedded.home import Runtime
+from slipway_cli.embedded.home import Runtime, read_runtime
 from slipway_cli.embedded.processes import members, servers_of
 from strategy_lib.status.entry import Entry
 from strategy_lib.status.words import Status
@@ -86,7 +86,9 @@ class RunningSlipway:
 
     @property
     def runtime(self) -> Runtime:
-        return self.background.runtime()
+        found = read_runtime(self.home)
+        assert found is not None, "it runs"
+        return found
 
     @property
     def url(self) -> str:

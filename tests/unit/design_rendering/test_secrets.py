@@ -240,12 +240,6 @@ def test_a_text_without_its_secrets_keeps_all_else_as_it_is_written() -> None:
     assert [one.data for one in again] == [{"a": 1}, PLACEHOLDER, hidden, hidden, hidden, {"b": 2}]
 
 
-def test_further_secrets_of_a_text() -> None:
-    text = redacted_text(TEXT, load_documents(TEXT), {0: ("$.data.a",)})
-    assert load_documents(text)[0].data == {"a": PLACEHOLDER}
-    assert "kept\n#" not in text
-
-
 def test_a_text_without_secrets_stays_the_same() -> None:
     text = "\ufeff# c\n--- # x\nschema: a/B/v1\nmetadata: {name: n}\ndata: 1"
     assert redacted_text(text, load_documents(text)) == text.removeprefix("\ufeff")
@@ -279,17 +273,6 @@ def test_comments_around_a_secret_document_may_be_about_it(text: str, expected: 
     shown = redacted_text(text, load_documents(text))
     assert shown == expected
     assert [one.name for one in load_documents(shown)] == [one.name for one in load_documents(text)]
-
-
-def test_the_rendered_design_without_its_secrets() -> None:
-    made = rendering(
-        passphrase(), layered("c", "site", {"k": 1}, substitutions=[substitution("pw", ".", ".x", schema=PASSPHRASE)])
-    )
-    text = design_text(made)
-    assert "hunter2" in text
-    paths = {number: one.secret_paths for number, one in enumerate(made.documents)}
-    text = redacted_text(text, load_documents(text), paths)
-    assert [one.data for one in load_documents(text)] == [PLACEHOLDER, {"k": 1, "x": PLACEHOLDER}]
 
 
 def test_what_documents_share_is_looked_at_wherever_its_key_says_something_else() -> None:
