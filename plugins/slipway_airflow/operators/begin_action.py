@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from design_rendering.design import read_design
 from design_rendering.kinds.nodes import nodes_from_documents
 from site_engine.actions.dead_actions import reconcile, take_site
-from site_engine.actions.skipped_steps import steps_without_work
+from site_engine.actions.site_steps import steps_without_work
 from site_engine.admission import (
     Refusal,
     judge_critical_groups,

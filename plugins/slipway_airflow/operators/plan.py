@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.configuration import conf
 
 from design_rendering.design import read_design
-from site_engine.actions.skipped_steps import DRY_RUN, site_steps_without_work
+from site_engine.actions.site_steps import DRY_RUN, site_steps_without_work
 from site_engine.admission import judge_redeploys
 from site_engine.errors import StepError
 from site_engine.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, STEP_WARNING, Override, kind_of

@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipExcept
 
 from site_engine.actions.dead_actions import take_site
 from site_engine.actions.finalization import finalize_action
-from site_engine.actions.skipped_steps import DRY_RUN
+from site_engine.actions.site_steps import DRY_RUN
 from site_engine.groups.turns import OVER
 from site_engine.kinds import REPORT, kind_of
 from site_engine.operations.readiness import StillAsking
