@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from site_engine.controller.controller import Controller, Job, each_site
 from site_engine.errors import AccountRefused, AirflowApiError, AirflowRefused
 from site_engine.node_lists import last_conditions, nodes_without_power
-from site_engine.node_states.drift_watch import read_stated, unwatched_nodes
+from site_engine.node_states.drift_watch import read_stated
 from site_store import Lease, SiteStore
 from site_store.nodes.ailing import AilingNode
 from site_store.nodes.repairs import BegunRepair
@@ -90,7 +90,7 @@ class Monitored:
 
     def without(self, site: str) -> frozenset[str]:
         """Return the nodes of a site that are not, and so not repaired: they or their groups say `monitor: false`."""
-        return self._of_nodes(site) | unwatched_nodes(self.store, site)
+        return self._of_nodes(site) | self.store.site_groups.unmonitored(site)
 
     def _of_nodes(self, site: str) -> frozenset[str]:
         revision = self.store.site_views.pulse(site).revision

@@ -185,7 +185,7 @@ class DriftWatch:
     def _read_design(self, revision: int) -> None:
         if revision == self._revision:
             return
-        self._unwatched = unwatched_nodes(self.store, self.site)
+        self._unwatched = self.store.site_groups.unmonitored(self.site)
         self._revision, self._stated = revision, read_stated(self.store, self.site, revision)
 
     def _list(self) -> Listed:
@@ -287,13 +287,6 @@ def read_stated(store: SiteStore, site: str, revision: int) -> Mapping[str, Stat
     except (EngineError, StrategyLibError) as error:
         log.warning("What the design of site %s states is not known: %s", site, error)
         return {}
-
-
-def unwatched_nodes(store: SiteStore, site: str) -> frozenset[str]:
-    """Return the nodes of groups that say `monitor: false`."""
-    groups = [group.name for group in store.site_groups.of_site(site) if not group.definition.get("monitor", True)]
-    members = store.site_groups.nodes(site) if groups else {}
-    return frozenset(name for group in groups for name in members.get(group, ()))
 
 
 def _seen(site: str, node: JudgedNode, said: Mapping[str, Any] | None, stated: Mapping[str, StatedNode]) -> CheckedNode:

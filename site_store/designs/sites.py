@@ -38,8 +38,7 @@ from site_store.nodes.repair_switches import RepairSwitch, switch_of
 from site_store.records import ActionState, PlannedGroup
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, by_code_point, insert, json_rows, names, pairs, text_rows
-from site_store.sql.rows import filled, json_list, json_value
-from site_store.status.status_records import SiteGroupRecord
+from site_store.sql.rows import json_list, json_value
 from site_store.tables import action, buffer, node, repair_switch, revision, site_group, site_group_node
 from site_store.tables import site as site_table
 from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
@@ -254,12 +253,12 @@ def write_order(tx: Connection, site: str, groups: Sequence[PlannedGroup]) -> No
 class SiteGroups(Repository):
     """Groups of sites, as they were committed."""
 
-    def of_site(self, site: str) -> list[SiteGroupRecord]:
-        """Return the groups of a site in processing order; empty before its first commit."""
-        query = select(site_group).where(site_group.c.site == site).order_by(site_group.c.position)
-        return self._database.read(
-            lambda tx: [filled(SiteGroupRecord, row, depends_on=tuple(row.depends_on)) for row in tx.execute(query)]
-        )
+    def unmonitored(self, site: str) -> frozenset[str]:
+        """Return the nodes of groups that say `monitor: false`."""
+        says_so = (site_group.c.site == site, site_group.c.definition["monitor"].as_string() == "false")
+        query = select(site_group_node.c.node).where(site_group_node.c.site == site)
+        query = query.where(site_group_node.c.group_name.in_(select(site_group.c.name).where(*says_so)))
+        return self._database.read(lambda tx: frozenset(tx.scalars(query)))
 
     def nodes(self, site: str) -> dict[str, tuple[str, ...]]:
         """Return the nodes of each group of a site, by name; a group without nodes is left out."""

@@ -37,18 +37,6 @@ class StatusCount(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class SiteGroupRecord:
-    """A group of the committed strategy; `definition` is as `strategy_lib.strategy.group_to_data` writes it."""
-
-    site: str
-    name: str
-    position: int
-    critical: bool
-    depends_on: tuple[str, ...]
-    definition: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class OwnerCheckIn:
     """When an owner was last seen; it is alive for `interval_seconds` from then on. `detail` holds no secret."""
 

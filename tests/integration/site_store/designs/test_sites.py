@@ -144,7 +144,7 @@ def test_rules_33_and_34_nodes_count_under_their_groups_and_those_without_one_ap
     assert store.site_groups.nodes(SITE) == {"a": ("n1", "n2"), "b": ("n2",)}
     assert _counts(store) == {("", "grouped"): 2, ("", "no group"): 1, ("a", "grouped"): 2, ("b", "grouped"): 1}
     _groups(store, b="n3", c="")
-    assert [(one.name, one.position) for one in store.site_groups.of_site(SITE)] == [("b", 0), ("c", 1)]
+    assert [(one.name, one.position) for one in store.trees.site(SITE).groups] == [("b", 0), ("c", 1)]
     assert _counts(store) == {("", "grouped"): 1, ("", "no group"): 2, ("b", "grouped"): 1}
     want(store, 2, {"n1": "x", "n3": "x"})
     assert _counts(store)["", "no group"] == 1, "one that left the design and was never done leaves no trace"
@@ -152,7 +152,7 @@ def test_rules_33_and_34_nodes_count_under_their_groups_and_those_without_one_ap
 
 def test_a_commit_brings_its_groups_and_racks_and_the_next_one_its_own(store: SiteStore) -> None:
     commit_design(store, SITE, NODE % ("n1", "r1") + NODE % ("n2", "r2"))
-    (group,) = store.site_groups.of_site(SITE)
+    (group,) = store.trees.site(SITE).groups
     assert group.critical
     assert store.site_groups.nodes(SITE) == {group.name: ("n1", "n2")}
     assert {one.name: one.rack for one in store.nodes.of_site(SITE)} == {"n1": "r1", "n2": "r2"}
