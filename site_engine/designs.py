@@ -179,14 +179,14 @@ def documents_between(
     RevisionUnreadable : one of the two designs is not kept as it was rendered, or cannot be read.
     """
     designs = store.revisions.designs(site, (before, after))
-    old, new = designs[before], designs[after]
-    if old.text is None or new.text is None:
-        number = before if old.text is None else after
+    (old, hidden_before), (new, hidden_after) = designs[before], designs[after]
+    if old is None or new is None:
+        number = before if old is None else after
         raise RevisionUnreadable(f"the rendered design of revision {number} of site {site} is not kept")
-    secrets = [each.secrets for each in (old, new) if each.secrets is not None]
+    secrets = [each for each in (hidden_before, hidden_after) if each is not None]
     texts = frozenset(text for each in secrets for text in each.texts)
     try:
-        return node_changes(old.text, new.text, names, Hiding(texts) if len(secrets) == 2 else _hidden)
+        return node_changes(old, new, names, Hiding(texts) if len(secrets) == 2 else _hidden)
     except StrategyLibError as error:
         # Its words may be those of the rendered design, secrets and all.
         raise RevisionUnreadable(f"revisions {before} and {after} of site {site} cannot be read any more") from error

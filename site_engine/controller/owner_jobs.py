@@ -109,10 +109,10 @@ def check_provisioners(check: CheckProvisioner) -> Job:
 
 def _due(controller: Controller, asked: Mapping[str, float]) -> list[str]:
     """Return the sites whose provisioner is to be asked now; of the others it is noted that they have answered."""
-    now, owners = controller.store.owners.all()
+    now, owners, works = controller.store.owners.all()
     known = {owner.name: owner for owner in owners}
     expected: dict[str, set[str]] = {}
-    for work in controller.store.owners.expected():
+    for work in works:
         if work.owner.startswith(PROVISIONER):
             expected.setdefault(work.site, set()).add(work.owner)
     due = []
@@ -154,8 +154,8 @@ def watch_owners() -> Job:
             led_since.clear()
             missed.clear()
             led_since[held.epoch] = store.now()
-        _, seen = store.owners.all()
-        unknown = {work.owner for work in store.owners.expected()}.difference(owner.name for owner in seen)
+        _, seen, works = store.owners.all()
+        unknown = {work.owner for work in works}.difference(owner.name for owner in seen)
         for gone in set(missed) - unknown:
             del missed[gone]
         for name in unknown:

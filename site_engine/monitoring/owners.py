@@ -199,7 +199,7 @@ def list_owners(store: SiteStore, after: str | None = None, limit: int | None = 
     after : only those behind this name, for the next page.
     limit : how many at most; None: all.
     """
-    now, seen, works_of_all = store.owners.with_work()
+    now, seen, works_of_all = store.owners.all()
     known = {owner.name: owner for owner in seen}
     watched = store.watches.all()
     works_of_all += [ExpectedWork(CONTROLLER, site) for site, seen in watched.items() if not seen.stopped]

@@ -118,14 +118,6 @@ class RevisionSecrets:
     exposed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class KeptDesign:
-    """The rendered design of a revision, with what of it must not be seen; None: not kept, or not known."""
-
-    text: str | None
-    secrets: RevisionSecrets | None
-
-
 # Documents go to the database in portions, so that a large site is not in memory once more.
 _PORTION = 1000
 

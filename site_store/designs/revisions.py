@@ -17,7 +17,6 @@ from design_rendering.reading.documents import Document
 from site_store.designs import contents
 from site_store.designs.buffers import BufferChanged, BufferEmpty, clear, lock_documents, require_empty, require_version
 from site_store.designs.contents import (
-    KeptDesign,
     RevisionNotFound,
     RevisionRecord,
     RevisionSecrets,
@@ -219,8 +218,8 @@ class Revisions(Repository):
         )
         return _secrets(self._database.read(lambda tx: tx.scalar(query)))
 
-    def designs(self, site: str, numbers: Collection[int]) -> dict[int, KeptDesign]:
-        """Return the designs of revisions with what of them must not be seen, by one statement.
+    def designs(self, site: str, numbers: Collection[int]) -> dict[int, tuple[str | None, RevisionSecrets | None]]:
+        """Return the designs of revisions with what of them must not be seen, by one statement; None: not kept.
 
         Raises `RevisionNotFound`: the site has no such revision.
         """
@@ -232,7 +231,7 @@ class Revisions(Repository):
             .where(revision.c.site == site, revision.c.number.in_(numbers))
         )
         rows = self._database.read_once(lambda tx: tx.execute(query).all())
-        found = {row.number: KeptDesign(row.text, _secrets(row.hidden)) for row in rows}
+        found = {row.number: (row.text, _secrets(row.hidden)) for row in rows}
         for number in numbers:
             if number not in found:
                 raise _not_found(site, number)

@@ -92,21 +92,11 @@ class Owners(LedRepository):
 
         self._transact_led(held, work)
 
-    def all(self) -> tuple[datetime, list[OwnerCheckIn]]:
-        """Return the database's time, and every owner that was ever seen or missed, by name."""
+    def all(self) -> tuple[datetime, list[OwnerCheckIn], list[ExpectedWork]]:
+        """Return the database's time, every owner that was ever seen or missed, by name, and what is expected of whom.
 
-        def work(tx: Connection) -> tuple[datetime, list[OwnerCheckIn]]:
-            rows = tx.execute(select(owner).order_by(owner.c.name))
-            return self._shared_now(tx), [filled(OwnerCheckIn, row) for row in rows]
-
-        return self._database.read(work)
-
-    def expected(self) -> list[ExpectedWork]:
-        """Return what is expected of which owner: the nodes of sites, and what open actions have left to do."""
-        return self._database.read_once(_expected)
-
-    def with_work(self) -> tuple[datetime, list[OwnerCheckIn], list[ExpectedWork]]:
-        """Return what `all` and `expected` do, of one moment and by one statement."""
+        That are the nodes of sites, and what open actions have left to do. It is of one moment, by one statement.
+        """
         columns = (owner.c.name, owner.c.last_seen, owner.c.interval_seconds, owner.c.detail)
 
         def work(tx: Connection) -> tuple[datetime, list[OwnerCheckIn], list[ExpectedWork]]:
@@ -139,7 +129,7 @@ class Owners(LedRepository):
             for name in sorted(missing):
                 never_seen = insert(owner).values(name=name, last_seen=NEVER, interval_seconds=0.0)
                 tx.execute(never_seen.on_conflict_do_nothing())
-            expected = _expected(tx)
+            expected = _as_work(tx.execute(_expected_work()))
             needed = {work.owner for work in expected}
             unresponsive, back = [], []
             for row in tx.execute(select(owner).order_by(owner.c.name)).all():
@@ -183,10 +173,6 @@ def _count_calls(tx: Connection, name: str, calls: Mapping[CallKey, CallCount]) 
         )
         sums = {column: provisioner_call.c[column] + row.excluded[column] for column in ("calls", "seconds")}
         tx.execute(row.on_conflict_do_update(index_elements=["owner", "call", "result", "bucket"], set_=sums))
-
-
-def _expected(tx: Connection) -> list[ExpectedWork]:
-    return _as_work(tx.execute(_expected_work()))
 
 
 def _as_work(rows: Iterable[Sequence[Any]]) -> list[ExpectedWork]:

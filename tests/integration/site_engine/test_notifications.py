@@ -200,7 +200,7 @@ def test_rule_30_a_triggerer_that_airflow_still_calls_healthy_was_seen_when_it_g
         check_owners(lambda: {"scheduler": well, "triggerer": ComponentHealth(None, clock.monotonic() - beat)}),
     )
     go_on(controller, clock, 30)
-    now, seen = store.owners.all()
+    now, seen, _ = store.owners.all()
     (deploy,) = [owner for owner in seen if owner.name == "airflow:deploy_site"]
     assert (now - deploy.last_seen).total_seconds() == clock.monotonic() - beat
 

@@ -36,7 +36,7 @@ class Owners:
         assert (detail is None) == alive
         self.written.append((name, alive, {key: count.calls for key, count in calls.items()}))
 
-    def with_work(self) -> tuple[datetime, list[OwnerCheckIn], list[ExpectedWork]]:
+    def all(self) -> tuple[datetime, list[OwnerCheckIn], list[ExpectedWork]]:
         return NOW, self.known, self.work
 
 

@@ -21,7 +21,7 @@ NODES = CallKey("nodes", "ok", 3)
 
 
 def alive(store: SiteStore) -> dict[str, bool]:
-    now, owners = store.owners.all()
+    now, owners, _ = store.owners.all()
     return {known.name: known.is_alive(now) for known in owners}
 
 
@@ -64,7 +64,7 @@ def test_one_that_gave_no_sign_of_life_is_not_seen_by_that(store: SiteStore, clo
     store.owners.check_in(DRYDOCK, 60)
     clock.move(61)
     store.owners.check_in(DRYDOCK, 60, alive=False, detail="nodes: unavailable")
-    _, (known,) = store.owners.all()
+    _, (known,), _ = store.owners.all()
     assert (known.detail, alive(store)) == ("nodes: unavailable", {DRYDOCK: False})
 
 
@@ -82,7 +82,7 @@ def test_work_is_expected_of_the_owners_of_nodes_and_of_what_is_to_be_deployed_n
     action = site.action()
     expect(DRYDOCK)
     expect("provisioner:old", action.id)
-    found = store.owners.expected()
+    found = store.owners.all()[2]
     assert ExpectedWork(DEPLOY, SITE) in found
     assert ExpectedWork(DRYDOCK, SITE) in found
     assert ExpectedWork("provisioner:old", SITE, action.id) in found
@@ -94,7 +94,7 @@ def test_of_an_action_that_is_over_nothing_is_expected(
     action = site.action()
     expect("provisioner:old", action.id)
     store.actions.close(action.id, ActionState.FAILED, "no")
-    assert [work for work in store.owners.expected() if work.action_id] == []
+    assert [work for work in store.owners.all()[2] if work.action_id] == []
 
 
 def test_one_that_is_gone_and_back_is_told_once_each(
@@ -113,7 +113,7 @@ def test_one_that_is_gone_and_back_is_told_once_each(
     store.owners.check_in(DRYDOCK, 60)
     assert store.owners.note_changes(held, since, ()).back == (DRYDOCK,)
     assert told(store) == [("owner_unresponsive", DRYDOCK), ("owner_back", DRYDOCK)]
-    _, owners = store.owners.all()
+    _, owners, _ = store.owners.all()
     assert [known.unresponsive_since for known in owners] == [None, None]
 
 
@@ -144,7 +144,7 @@ def test_one_that_never_was_seen_is_missed_too(
     since = clock.time
     clock.move(1)
     assert store.owners.note_changes(held, since, [DRYDOCK]).unresponsive == (DRYDOCK,)
-    _, (known,) = store.owners.all()
+    _, (known,), _ = store.owners.all()
     assert known.last_seen == NEVER
     (event,) = store.outbox.newest(SITE)
     assert event.data == {"owner": DRYDOCK, "actions": []}

@@ -110,7 +110,7 @@ def test_two_reporters_have_leaves_of_one_name_side_by_side(store: SiteStore) ->
 def test_writing_is_a_check_in(store: SiteStore, clock: FakeClock) -> None:
     made = store.reporters.create(SITE, "burnin", "ann")
     store.reporters.report(made.token, SITE, [], interval=90)
-    now, (known,) = store.owners.all()
+    now, (known,), _ = store.owners.all()
     assert (known.name, known.last_seen, known.interval_seconds) == (f"reporter:burnin@{SITE}", clock.time, 90)
     assert known.is_alive(now)
     (record,) = store.reporters.of_site(SITE)
@@ -144,7 +144,7 @@ def test_leaves_of_others_are_found_however_many_there_are(store: SiteStore, mon
 def test_two_sites_have_reporters_of_one_name_that_check_in_apart(store: SiteStore) -> None:
     for site in (SITE, "south"):
         store.reporters.report(store.reporters.create(site, "burnin", "ann").token, site, [], interval=60)
-    _, known = store.owners.all()
+    _, known, _ = store.owners.all()
     assert sorted(one.name for one in known) == sorted(f"reporter:burnin@{site}" for site in (SITE, "south"))
 
 
