@@ -69,7 +69,8 @@ def read_design(documents: Iterable[Document]) -> Design:
     """
     all_documents = list(documents)
     errors: list[StrategyLibError] = []
-    configuration_document = _configuration_document(errors, all_documents)
+    first = next(iter(_first_of_each(all_documents, CONFIGURATION_SCHEMA).values()), None)
+    configuration_document = _attempt(errors, first, find_document, all_documents, CONFIGURATION_SCHEMA)
     configuration = DeploymentConfiguration()
     if configuration_document is not None:
         data = configuration_document.data
@@ -155,11 +156,6 @@ def _attempt(
     except StrategyLibError as error:
         errors.append(error)
         return otherwise
-
-
-def _configuration_document(errors: list[StrategyLibError], documents: list[Document]) -> Document | None:
-    stand_in = next(iter(_first_of_each(documents, CONFIGURATION_SCHEMA).values()), None)
-    return _attempt(errors, stand_in, find_document, documents, CONFIGURATION_SCHEMA)
 
 
 def _strategy_document(

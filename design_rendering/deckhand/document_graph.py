@@ -37,17 +37,18 @@ def read_layers(documents: Sequence[Document], diagnostics: Diagnostics) -> Mapp
             diagnostics.error(policy, "$.data.layerOrder", message)
             return {}
         names = tuple(order)
+    known = ", ".join(names[:20])
     ranks: dict[str | None, int] = {name: rank for rank, name in enumerate(names)}
     for document in documents:
         layer = document.layer
         if layer is None or layer in ranks or is_control(document):
             continue
         if policies:
-            message = f"there is no layer {layer!r}; the layers are {_listed(names)}, by {policies[0].label}"
+            message = f"there is no layer {layer!r}; the layers are {known}, by {policies[0].label}"
             diagnostics.error(document, "$.metadata.layeringDefinition.layer", message)
         elif "parentSelector" in document.metadata.get("layeringDefinition", {}):
             message = (
-                f"there is no layer {layer!r}; without a {POLICY_SCHEMA} the layers are {_listed(names)}. "
+                f"there is no layer {layer!r}; without a {POLICY_SCHEMA} the layers are {known}. "
                 "Add one with this layer in its data.layerOrder"
             )
             diagnostics.error(document, "$.metadata.layeringDefinition.layer", message)
@@ -60,10 +61,6 @@ def _is_order(order: list[object]) -> bool:
         and all(isinstance(name, str) and name for name in order)
         and len(set(order)) == len(order)
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:20])
 
 
 @dataclass(frozen=True, slots=True)

@@ -268,13 +268,8 @@ def refuse_former_home(settings: EmbeddedSettings) -> None:
 
 def upgrade_store(settings: EmbeddedSettings, environment: Mapping[str, str]) -> SetupStep:
     """Begin to bring the store up to date."""
-    return SetupStep(
-        "preparing Slipway's store (python -m site_store upgrade)",
-        tied_command("site_store", "upgrade"),
-        environment,
-        settings.logs / "store.log",
-        settings.home,
-    )
+    what, command = "preparing Slipway's store (python -m site_store upgrade)", tied_command("site_store", "upgrade")
+    return SetupStep(what, command, environment, settings.logs / "store.log", settings.home)
 
 
 def note_store(settings: EmbeddedSettings, url: str) -> None:

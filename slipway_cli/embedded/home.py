@@ -142,7 +142,7 @@ class HomeLock:
                 return
             except BlockingIOError:
                 other = read_runtime(home)
-                going = other is None or other.state == STOPPING or not _lives(other.pid)
+                going = other is None or other.state == STOPPING or not Path(f"/proc/{other.pid}").exists()
                 if not going or time.monotonic() > end:
                     self._file.close()
                     where = f"process {other.pid}, {other.url}" if other else "its guard is still cleaning up"
@@ -156,13 +156,3 @@ class HomeLock:
     def release(self) -> None:
         """Release the lock; it is free once the guard has released it, too."""
         self._file.close()
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

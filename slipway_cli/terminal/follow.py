@@ -48,7 +48,6 @@ class Absence:
     Parameters
     ----------
     check : called while there is no answer; raises when none can come any more.
-    silence, patience : seconds without an answer until a line says so, and until it is given up.
     advice : what to do once it is given up.
     """
 
@@ -56,14 +55,10 @@ class Absence:
         self,
         say: Callable[[str], None],
         check: Callable[[], None] = lambda: None,
-        silence: float = _SILENCE,
-        patience: float = _PATIENCE,
         advice: str = "",
     ) -> None:
         self._say = say
         self._check = check
-        self._silence = silence
-        self._patience = patience
         self._advice = advice
         self._last_seen = time.monotonic()
         self._told = False
@@ -81,15 +76,15 @@ class Absence:
         Raises
         ------
         ApiRefused : it is an answer.
-        ApiError : there has been none for `patience` seconds.
+        ApiError : there has been none for so long.
         """
         if isinstance(error, ApiRefused) and error.status < 500:
             raise error
         self._check()
         away = time.monotonic() - self._last_seen
-        if away > self._patience:
+        if away > _PATIENCE:
             raise ApiError(f"{error}; given up after {away:.0f} s. {self._advice}") from error
-        if away > self._silence and not self._told:
+        if away > _SILENCE and not self._told:
             self._say("Airflow does not answer; waiting")
             self._told = True
 
@@ -175,14 +170,12 @@ def follow(
     view: TreeView,
     absence: Absence,
     depth: str | None = None,
-    rest: Callable[[float], None] = time.sleep,
 ) -> Mapping[str, Any]:
     """Show the tree until the action is over; return its header as it is then.
 
     Parameters
     ----------
     depth : how many levels; None: as many as the server finds useful.
-    rest : waits so many seconds.
 
     Raises
     ------
@@ -212,7 +205,7 @@ def follow(
                 ended = True
             elif header.get("state") == "pending":
                 absence.tell_not_begun(str(header.get("dag_id")))
-        rest(_REST)
+        time.sleep(_REST)
 
 
 def show_end(

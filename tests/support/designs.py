@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from design_rendering import Document, Rendering, RenderingError, load_documents, render
 from design_rendering.policies import NO_POLICIES
+from design_rendering.reading.documents import Document, RenderingError, load_documents
+from design_rendering.rendering import Rendering, render
 from design_rendering.validation import validate_files
 from strategy_lib.errors import Problem
 

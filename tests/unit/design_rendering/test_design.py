@@ -6,14 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from design_rendering import (
-    DocumentError,
-    design_text,
-    load_documents,
-    read_design,
-    redacted_text,
-    render,
-)
+from design_rendering.design import read_design
+from design_rendering.reading.documents import DocumentError, load_documents
+from design_rendering.redaction import redacted_text
+from design_rendering.rendering import design_text, render
 from strategy_lib.errors import StrategyError, StrategyLibError
 from strategy_lib.selectors import resolve
 from strategy_lib.simulation import rehearse

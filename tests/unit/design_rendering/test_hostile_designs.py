@@ -12,16 +12,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from design_rendering import (
-    Document,
-    DocumentError,
-    RenderingError,
-    design_text,
-    load_documents,
-    redacted,
-    render,
-    secret_values,
-)
+from design_rendering.reading.documents import Document, DocumentError, RenderingError, load_documents
+from design_rendering.redaction import redacted, secret_values
+from design_rendering.rendering import design_text, render
 from tests.support.designs import action, child, documents, layered, only_problem, parent, policy, substitution
 
 # What takes longer than this has no bound.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 
-from design_rendering import load_documents, read_design, rendered_documents
+from design_rendering.design import read_design
 from design_rendering.kinds.imported_site import ImportedMachine, imported_files
 from design_rendering.kinds.slipway_nodes import SlipwayNode, read_slipway_nodes
+from design_rendering.reading.documents import load_documents
+from design_rendering.rendering import rendered_documents
 from strategy_lib.selectors import resolve
 from tests.support.designs import validate
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from design_rendering import render
+from design_rendering.rendering import render
 from tests.support.designs import (
     action,
     child,

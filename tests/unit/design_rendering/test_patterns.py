@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from design_rendering import PLACEHOLDER, Rendering, load_documents, redacted, render, secret_values
+from design_rendering.reading.documents import load_documents
+from design_rendering.redaction import PLACEHOLDER, redacted, secret_values
+from design_rendering.rendering import Rendering, render
 from tests.support.designs import data, documents, layered, only_problem, problems, rendering, substitution
 
 PASSPHRASE = "deckhand/Passphrase/v1"

@@ -11,9 +11,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from design_rendering import design_text, load_documents, redacted_text, redaction, render
-from design_rendering.redaction import Redactor, may_hide_secrets
-from design_rendering.rendering import secret_texts
+from design_rendering import redaction
+from design_rendering.reading.documents import load_documents
+from design_rendering.redaction import Redactor, may_hide_secrets, redacted_text
+from design_rendering.rendering import design_text, render, secret_texts
 from tests.support.designs import action, child, documents, layered, parent, substitution, validate
 
 PASSPHRASE = "deckhand/Passphrase/v1"

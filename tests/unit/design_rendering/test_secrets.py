@@ -8,17 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from design_rendering import (
-    PLACEHOLDER,
-    Document,
-    design_text,
-    is_secret,
-    load_documents,
-    redacted,
-    redacted_text,
-    render,
-    secret_values,
-)
+from design_rendering.reading.documents import Document, load_documents
+from design_rendering.redaction import PLACEHOLDER, is_secret, redacted, redacted_text, secret_values
+from design_rendering.rendering import design_text, render
 from tests.support.designs import action, child, documents, layered, parent, rendering, substitution
 
 PASSPHRASE = "deckhand/Passphrase/v1"

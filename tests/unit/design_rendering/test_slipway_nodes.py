@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from design_rendering import is_secret, load_documents, redacted_text, rendered_documents, secret_values
 from design_rendering.kinds.slipway_nodes import SlipwayNode, read_slipway_nodes, site_provisioner, slipway_nodes
-from design_rendering.reading.documents import Document, DocumentError
+from design_rendering.reading.documents import Document, DocumentError, load_documents
+from design_rendering.redaction import is_secret, redacted_text, secret_values
+from design_rendering.rendering import rendered_documents
 from design_rendering.slipway_kinds import SHAPES
 from strategy_lib.errors import InventoryError, StrategyLibError
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from design_rendering import render
 from design_rendering.kinds.provisioner_kinds import provisioner_problems
 from design_rendering.reading.documents import Document, load_documents
+from design_rendering.rendering import render
 from design_rendering.validation import Validation, exposed_secrets, validate_rendering
 from strategy_lib.errors import Problem
 from tests.support.designs import child, documents, layered, parent, substitution, validate

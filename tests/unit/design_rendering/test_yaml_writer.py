@@ -9,9 +9,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from design_rendering import Document, Rendering, RenderingError, design_text, load_documents, render
+from design_rendering.reading.documents import Document, RenderingError, load_documents
 from design_rendering.reading.yaml_writer import BlockYaml, DocumentWriter
-from design_rendering.rendering import RenderedDocument
+from design_rendering.rendering import RenderedDocument, Rendering, design_text, render
 from tests.support.designs import child, layered, parent, rendering
 
 # Characters that YAML takes for something, and some that it does not allow as they are.

@@ -38,10 +38,12 @@ def watch(patience: float = 60.0, ended: str = "") -> tuple[dict[str, Any], str]
         if ended:
             raise SlipwayCliError(ended)
 
-    absence = Absence(clock.say, check, 0.0, patience, "What to do")
+    absence = Absence(clock.say, check, "What to do")
     slipway = SlipwayClient(ApiSession.with_token("http://127.0.0.1:1", "admin", "t"))
-    with open_tree_view(clock, REF, documents=False) as view:
-        header = follow(slipway, ID, view, absence, rest=lambda _: None)
+    with pytest.MonkeyPatch.context() as patched, open_tree_view(clock, REF, documents=False) as view:
+        for name, seconds in (("_SILENCE", 0.0), ("_PATIENCE", patience), ("_REST", 0.0)):
+            patched.setattr(f"slipway_cli.terminal.follow.{name}", seconds)
+        header = follow(slipway, ID, view, absence)
     return dict(header), said.getvalue()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from design_rendering import load_documents
+from design_rendering.reading.documents import load_documents
 from strategy_lib import InventoryError, StrategyError, simulate
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.node import NodeState

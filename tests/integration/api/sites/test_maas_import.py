@@ -11,8 +11,10 @@ import httpx
 import pytest
 from click.testing import CliRunner, Result
 
-from design_rendering import load_documents, read_design, rendered_documents
+from design_rendering.design import read_design
 from design_rendering.kinds.slipway_nodes import read_slipway_nodes
+from design_rendering.reading.documents import load_documents
+from design_rendering.rendering import rendered_documents
 from slipway_cli.main import main
 from tests.conftest import ROOT
 from tests.support.configdocs import API, assert_failure, commit, put

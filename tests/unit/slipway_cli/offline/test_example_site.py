@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from design_rendering import Document, load_documents, read_design, rendered_documents
+from design_rendering.design import read_design
 from design_rendering.kinds.drydock_nodes import nodes_from_documents
 from design_rendering.kinds.slipway_nodes import read_slipway_nodes
+from design_rendering.reading.documents import Document, load_documents
+from design_rendering.rendering import rendered_documents
 from tests.support.designs import validate
 
 
