@@ -132,7 +132,8 @@ class Simulator(SimulatorProcess):
 
     def read(self, design: str, *deployed: str) -> None:
         """Read a design, as a validation has it do, and have nodes of it deployed."""
-        file = self.state.with_name("design.yaml")
+        # It keeps what it has read by its address.
+        file = self.state.with_name(f"{hash(design)}.yaml")
         file.write_text(design)
         url = f"{self.url}{self.api}/validatedesign"
         requests.post(url, json={"href": file.as_uri()}, timeout=30).raise_for_status()
