@@ -33,7 +33,7 @@ def asking_site(names: Iterable[str], port: int, timeout: int) -> str:
     nodes = [node(name) for name in names]
     for one in nodes:
         one["data"]["addressing"] = [{"network": "loop", "address": "127.0.0.1"}]
-    asks = {**group("g", percent_successful_nodes=100), "ready": {"timeout": timeout}}
+    asks = {**group("g", minimum_successful_nodes=len(nodes)), "ready": {"timeout": timeout}}
     states = {"health_url": f"http://{{address:loop}}:{port}/state"}
     more = [
         document("drydock/Network/v1", "loop", {"cidr": "127.0.0.0/8"}),
