@@ -13,7 +13,9 @@ from functools import partial
 from typing import Final
 
 from provisioner_client.designs import DesignSource, DesignValidation, HiddenAddress
-from provisioner_client.drydock.request_parts import (
+from provisioner_client.drydock.submission import (
+    Submission,
+    SubmissionPolicy,
     check_design_ref,
     checked_names,
     marker_of,
@@ -21,7 +23,6 @@ from provisioner_client.drydock.request_parts import (
     selectors_filter,
     some,
 )
-from provisioner_client.drydock.submission import Submission, SubmissionPolicy
 from provisioner_client.drydock.task_list import API, TaskList, task_data
 from provisioner_client.drydock.task_tree import (
     evidence_from,

@@ -16,8 +16,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import quote
 
-from provisioner_client.drydock.request_parts import REFERENCE_KEY
-from provisioner_client.drydock.submission import Sighting
+from provisioner_client.drydock.submission import REFERENCE_KEY, Sighting
 from provisioner_client.drydock.wire import list_of, task_ids, tasks_with_reference
 from provisioner_client.errors import (
     AuthenticationFailed,

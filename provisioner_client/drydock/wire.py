@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from provisioner_client.designs import DesignMessage, DesignValidation, HiddenAddress
-from provisioner_client.drydock.request_parts import REFERENCE_KEY
+from provisioner_client.drydock.submission import REFERENCE_KEY
 from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.http_errors import ErrorShape, ErrorText, one_line
 from provisioner_client.protocol import (

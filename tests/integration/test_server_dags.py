@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from provisioner_client.drydock.request_parts import marker_of
+from provisioner_client.drydock.submission import marker_of
 from site_engine.groups import turns
 from site_store import ActionRecord, NewRevision, SiteStore
 from slipway_airflow.operators import group as group_operator

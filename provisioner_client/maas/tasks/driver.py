@@ -22,11 +22,18 @@ from provisioner_client.errors import (
 from provisioner_client.maas.api import BATCH, MaasApi
 from provisioner_client.maas.inventory import LabelWords
 from provisioner_client.maas.machine import FAILED, Machine, Status
-from provisioner_client.maas.tasks.doubts import Doubts, doubt_about, refusal_of
 from provisioner_client.maas.tasks.evidence import scripts_of_status
 from provisioner_client.maas.tasks.ledger import Ledger
 from provisioner_client.maas.tasks.machine_acts import DeployTurn, MachineActs, TurnLost, was_set
-from provisioner_client.maas.tasks.next_step import COMMISSIONED_FROM, Act, NextStep, next_step
+from provisioner_client.maas.tasks.next_step import (
+    COMMISSIONED_FROM,
+    Act,
+    Doubts,
+    NextStep,
+    doubt_about,
+    next_step,
+    refusal_of,
+)
 from provisioner_client.maas.tasks.progress import reason_of_status
 from provisioner_client.maas.tasks.relabelling import relabel
 from provisioner_client.maas.tasks.task_tag import Settled

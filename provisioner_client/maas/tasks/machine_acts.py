@@ -22,8 +22,7 @@ from provisioner_client.errors import (
 from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.design import by_name
 from provisioner_client.maas.machine import Machine, SetUp
-from provisioner_client.maas.tasks.doubts import doubt_about, refusal_of
-from provisioner_client.maas.tasks.next_step import Act, NextStep
+from provisioner_client.maas.tasks.next_step import Act, NextStep, doubt_about, refusal_of
 from provisioner_client.maas.tasks.progress import Progress
 from provisioner_client.maas.tasks.task_tag import Order, Settled
 from provisioner_client.shared_lists import SharedLock

@@ -10,8 +10,7 @@ from provisioner_client.errors import AuthenticationFailed, ProvisionerRefused
 from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.inventory import LabelWords
 from provisioner_client.maas.machine import Machine, Status
-from provisioner_client.maas.tasks.doubts import refusal_of
-from provisioner_client.maas.tasks.next_step import Act
+from provisioner_client.maas.tasks.next_step import Act, refusal_of
 from provisioner_client.maas.tasks.task_tag import TASK, Settled, is_tag_name
 
 _ANNOTATED: Final = frozenset({Status.ALLOCATED, Status.DEPLOYING, Status.DEPLOYED})
