@@ -7,19 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    and_,
-    case,
-    false,
-    func,
-    literal,
-    null,
-    or_,
-    select,
-)
+from sqlalchemy import ColumnElement, Connection, Select, and_, case, false, func, literal, null, or_, select
 
 from site_store.node_table.node_query import first_of, in_order, is_in_group, place_behind, place_in
 from site_store.node_table.state_query import (

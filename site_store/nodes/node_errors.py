@@ -174,11 +174,6 @@ def _rows_written(facts: Mapping[str, ColumnElement[Any]], found: Select[Any]) -
 class NodeErrors(Repository):
     """Errors of nodes, and their reports to readers outside."""
 
-    def of_node(self, site: str, name: str, limit: int = 100) -> list[NodeErrorRecord]:
-        """Return the errors of a node, newest first, those that are history or superseded too."""
-        query = errors_of_node(literal(site), literal(name), limit)
-        return self._database.read(lambda tx: [error_record(row) for row in tx.execute(query)])
-
     def acknowledge(
         self, site: str, ops: Mapping[str, int], by: str, versions: Mapping[str, int] | None = None
     ) -> dict[str, bool]:

@@ -87,11 +87,6 @@ class Outbox(LedRepository):
         query = select(outbox).where(outbox.c.site == site).order_by(outbox.c.id.desc()).limit(limit)
         return self._database.read(lambda tx: [outbox_record(row) for row in tx.execute(query)])
 
-    def deliveries(self, outbox_id: int) -> list[DeliveryRecord]:
-        """Return how far a notification is on its way to each target, by target; empty before it was decided."""
-        query = select(delivery).where(delivery.c.outbox_id == outbox_id).order_by(delivery.c.target)
-        return self._database.read(lambda tx: [filled(DeliveryRecord, row) for row in tx.execute(query)])
-
     def route(self, held: Lease) -> int:
         """Decide who is told of what is new, and return of how many events. Raises `LeaseLost`: nothing was written.
 

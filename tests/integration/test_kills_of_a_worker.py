@@ -25,7 +25,7 @@ from tests.support.driving import Begin
 from tests.support.processes import die, do_and_be_killed
 from tests.support.simulators import Simulator
 from tests.support.sites import document, group, node, site
-from tests.support.stores import node_of
+from tests.support.stores import errors_of, node_of
 
 SITE = "alpha"
 TEXT = site([node("a"), node("b"), node("c")], [group("all", maximum_failed_nodes=1)])
@@ -88,7 +88,7 @@ def test_rule_12_kill_9_of_the_worker_leaves_one_submission_and_the_right_record
     assert simulator.submissions() == [("prepare_nodes", ["a", "b", "c"]), ("deploy_nodes", ["a", "c"])]
     assert simulator.double() == {}
     assert driving.states() == {"a": "success", "b": "failure", "c": "success"}
-    (error,) = driving.store.node_errors.of_node(SITE, "b")
+    (error,) = errors_of(driving.store, SITE, "b")
     prepared = driving.store.operations.of_action(driving.action.id, "all")[0]
     assert (error.error.op, error.error.provisioner_task) == (prepared.op, prepared.provisioner_task)
     assert (error.error.code, error.state, error.standing) == (
@@ -100,7 +100,7 @@ def test_rule_12_kill_9_of_the_worker_leaves_one_submission_and_the_right_record
     known = node_of(driving.store, SITE, "b")
     assert known is not None
     assert known.failures == 1
-    assert driving.store.node_errors.of_node(SITE, "a") == []
+    assert errors_of(driving.store, SITE, "a") == []
 
 
 @pytest.mark.parametrize("moment", EACH)

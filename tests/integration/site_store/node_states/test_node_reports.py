@@ -15,6 +15,7 @@ from strategy_lib.goals.node_errors import ReportState
 from strategy_lib.phase import Phase
 from tests.integration.site_store.designs.desk import Desk, yaml
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
+from tests.support.stores import errors_of
 
 TOLD = {"targets": [{"name": "desk", "events": ["node_report"], "webhook": {"connection": "desk_hook"}}]}
 # So many digits of a text stand in the id of its report.
@@ -39,7 +40,7 @@ def reports(store: SiteStore) -> list[dict[str, str]]:
 
 
 def state(store: SiteStore, name: str) -> ReportState:
-    return store.node_errors.of_node(SITE, name)[0].state
+    return errors_of(store, SITE, name)[0].state
 
 
 @pytest.mark.parametrize("notifications", [None, OTHERS])

@@ -15,10 +15,11 @@ from strategy_lib.node_states.repair import retry_delay
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
+from tests.support.stores import errors_of
 
 
 def errors(store: SiteStore, name: str = "n1") -> list[NodeErrorRecord]:
-    return store.node_errors.of_node(SITE, name)
+    return errors_of(store, SITE, name)
 
 
 def brief(store: SiteStore, name: str = "n1") -> list[tuple[str, str, str, str]]:

@@ -14,6 +14,7 @@ from strategy_lib.phase import Phase
 from strategy_lib.status.node_row import NodeRow
 from tests.integration.site_store.scenario import SITE, Scenario, outcome, want
 from tests.support.revisions import commit_design
+from tests.support.stores import errors_of
 
 DESIGN = "schema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {}\n"
 
@@ -159,10 +160,10 @@ def test_rule_45_what_is_learnt_late_of_an_older_operation_undoes_no_adoption(
     store.wishes.adopt(SITE, ["n1"], "ann")
     adopted = node(store)
     assert (adopted.op or 0) > lost.op
-    assert [error.standing for error in store.node_errors.of_node(SITE, "n1")] == [Standing.HISTORY]
+    assert [error.standing for error in errors_of(store, SITE, "n1")] == [Standing.HISTORY]
     store.operations.record_late_outcome(lost.op, late)
     assert node(store) == adopted
-    assert [error.standing for error in store.node_errors.of_node(SITE, "n1")] == [Standing.HISTORY]
+    assert [error.standing for error in errors_of(store, SITE, "n1")] == [Standing.HISTORY]
     assert "late_result" in {event.kind for event in store.site_nodes.past(SITE, "n1").events}
 
 

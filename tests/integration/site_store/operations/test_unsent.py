@@ -12,13 +12,13 @@ from strategy_lib.goals.node_errors import ErrorCode, Standing
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group
 from tests.integration.site_store.scenario import SITE, Scenario, outcome, some, want
-from tests.support.stores import node_of
+from tests.support.stores import errors_of, node_of
 
 DESIGN = {"n1": "a", "n2": "a", "n3": "a"}
 
 
 def errors(site: Scenario, name: str) -> list[NodeErrorRecord]:
-    return site.store.node_errors.of_node(SITE, name)
+    return errors_of(site.store, SITE, name)
 
 
 def planned(site: Scenario, run_id: str = "run-1", revision: int | None = None) -> ActionRecord:

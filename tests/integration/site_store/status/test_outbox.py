@@ -10,6 +10,7 @@ from site_store import ActionState, Lease, NewAction, NotFound, SiteStore
 from strategy_lib.phase import GroupState, Reason
 from tests.integration.site_store.designs.desk import Desk, yaml
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario
+from tests.support.stores import deliveries_of
 
 
 def test_events_come_back_oldest_first_and_bounded(store: SiteStore) -> None:
@@ -132,7 +133,7 @@ def test_an_event_goes_to_those_who_want_its_kind_until_it_is_there(
     ((event, again),) = store.outbox.due()
     assert (event.kind, again.attempts, again.error) == ("verdict", 1, "the receiver answers 503")
     store.outbox.record_attempt(held, again, None)
-    done = {delivery.target: delivery for delivery in store.outbox.deliveries(event.id)}
+    done = {delivery.target: delivery for delivery in deliveries_of(store, event.id)}
     assert (done["chat"].delivered, done["chat"].attempts, done["chat"].error) == (clock.time, 2, None)
     assert (done["mail"].delivered, done["mail"].error) == (None, "given up")
 
@@ -146,6 +147,6 @@ def test_old_events_are_forgotten_with_their_deliveries(
     (event,) = store.outbox.newest(SITE)
     assert store.outbox.prune(held, clock.time) == 0
     assert store.outbox.prune(held, clock.time + timedelta(seconds=1)) == 1
-    assert store.outbox.deliveries(event.id) == []
+    assert deliveries_of(store, event.id) == []
     with pytest.raises(NotFound):
         store.outbox.get(event.event_id)
