@@ -46,7 +46,7 @@ def carry_out(action: Action, own: Any, result: CopyOnWrite, secrets: SecretPath
             return
         if found_at(result.data, steps) is MISSING:
             raise NotCarriedOut("", f"there is no {shown} to delete in what is inherited from the parent")
-        result.remove(steps)
+        del result.container(steps[:-1])[steps[-1]]
         secrets.remove(steps)
         return
     value = found_at({} if own is None else own, steps)

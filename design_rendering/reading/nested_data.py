@@ -184,10 +184,6 @@ class CopyOnWrite:
         self._fill(current, steps, len(steps))
         current[steps[-1]] = value
 
-    def remove(self, steps: Sequence[Step]) -> None:
-        """Remove what is at these steps, which must be there."""
-        del self.container(steps[:-1])[steps[-1]]
-
     def _fitting(self, value: Any, steps: Sequence[Step], depth: int) -> Any:
         """Return the container that the step at `depth` needs, ready to be changed."""
         wanted: type = list if isinstance(steps[depth], int) else dict

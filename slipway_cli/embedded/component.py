@@ -115,12 +115,6 @@ def airflow_component(name: str, environment: Mapping[str, str], log: Path, home
     return Component(name, tied_command("airflow", *COMPONENTS[name]), environment, log, home, f"Airflow's {name}")
 
 
-def controller_component(environment: Mapping[str, str], log: Path, home: Path) -> Component:
-    """Return Slipway's controller."""
-    command = tied_command("slipway_cli", CONTROLLER)
-    return Component(CONTROLLER, command, environment, log, home, "the controller")
-
-
 class Component:
     """A component's process, in a session of its own. Start it from the main thread: it ends with that thread."""
 

@@ -18,13 +18,13 @@ from api_client.session import ApiSession
 from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.component import (
     COMPONENTS,
+    CONTROLLER,
     MOST_DEATHS,
     MOST_DEATHS_AT_START,
     Component,
     SetupStep,
     airflow_component,
     airflow_is_current,
-    controller_component,
     failed_with_log,
     migrate_airflow,
     note_store,
@@ -36,7 +36,7 @@ from slipway_cli.embedded.environment import Credentials, airflow_environment, c
 from slipway_cli.embedded.guard import Guard
 from slipway_cli.embedded.home import READY, STARTING, STOPPING, HomeLock, Runtime
 from slipway_cli.embedded.postgres import STORE, PostgresCluster, PostgresProcess
-from slipway_cli.embedded.processes import adopt_orphans, end_leftovers, kill_sessions, reap_orphans
+from slipway_cli.embedded.processes import adopt_orphans, end_leftovers, kill_sessions, reap_orphans, tied_command
 from slipway_cli.embedded.settings import LOOPBACK, START_TIMEOUT, STOP_GRACE, EmbeddedSettings, claim_port
 from strategy_lib.settings import SLIPWAY_PORT
 
@@ -214,7 +214,8 @@ class Supervisor:
             # Another Airflow may work on it, whose runs are not to be found in this one.
             self._say("the store is another's (SLIPWAY_DATABASE_URL): no controller is started here")
             return
-        self._controller = controller_component(environment, settings.logs / "controller.log", settings.home)
+        command, log = tied_command("slipway_cli", CONTROLLER), settings.logs / "controller.log"
+        self._controller = Component(CONTROLLER, command, environment, log, settings.home, "the controller")
         self._start(self._controller)
 
     def _begin(self, migration: SetupStep) -> SetupStep:

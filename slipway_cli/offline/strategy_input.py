@@ -108,7 +108,6 @@ def _plain_list(source: Source) -> tuple[Node, ...]:
 
 
 _STRATEGIC = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA)
-DEFAULT_NAME = "default"  # how the strategy of rule 22 is called
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,4 +185,5 @@ def _strategy(documents: Sequence[Document], name: str | None) -> tuple[str, Str
         return name, parse_strategy(document.data, document), document
     design = read_design(documents)
     found = strategies.get(design.configuration.strategy_name)
-    return (found.name if found else DEFAULT_NAME), design.strategy, found
+    # By rule 22 the default one has no document.
+    return (found.name if found else "default"), design.strategy, found
