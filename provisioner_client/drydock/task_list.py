@@ -18,12 +18,7 @@ from urllib.parse import quote
 
 from provisioner_client.drydock.submission import REFERENCE_KEY, Sighting
 from provisioner_client.drydock.wire import list_of, task_ids, tasks_with_reference
-from provisioner_client.errors import (
-    AuthenticationFailed,
-    ProvisionerRefused,
-    ProvisionerUnavailable,
-    TaskNotFound,
-)
+from provisioner_client.errors import AuthenticationFailed, ProvisionerRefused, ProvisionerUnavailable, TaskNotFound
 from provisioner_client.http_errors import ErrorShape, ErrorText
 from provisioner_client.http_session import HttpSession
 from provisioner_client.http_settings import HttpSettings

@@ -148,11 +148,7 @@ class MaasApi:
 
     def newest_event(self, ids: Collection[str]) -> int:
         """Return the number of the newest event of these machines; 0 where there is none."""
-        newest = 0
-        for batch in _batches(ids):
-            params = [*_ids(batch), ("level", "DEBUG"), ("limit", "1")]
-            newest = max(newest, self._events(params, batch).newest)
-        return newest
+        return max((self._events(batch, 1, *_ids(batch)).newest for batch in _batches(ids)), default=0)
 
     def events(self, ids: Collection[str], after: int) -> list[Event]:
         """Return all events of these machines after one, by their numbers."""
@@ -160,8 +156,7 @@ class MaasApi:
         for batch in _batches(ids):
             last = after
             while True:
-                params = [*_ids(batch), ("level", "DEBUG"), ("limit", str(PAGE)), ("after", str(last))]
-                page = self._events(params, batch)
+                page = self._events(batch, PAGE, *_ids(batch), ("after", str(last)))
                 found += page.events
                 if len(page.stamps) < PAGE or page.newest <= last:
                     break
@@ -170,12 +165,11 @@ class MaasApi:
 
     def newest_events(self, system_id: str, count: int) -> list[Event]:
         """Return so many of a machine's newest events, by their numbers."""
-        params = [("id", system_id), ("level", "DEBUG"), ("limit", str(count))]
-        return self._events(params, [system_id]).events
+        return self._events([system_id], count, *_ids([system_id])).events
 
     def newest_of_all(self, ids: Collection[str], most: int) -> EventPage:
         """Return the newest events of all of MAAS, so many at most; of other machines they are dropped unread."""
-        return self._events([("level", "DEBUG"), ("limit", str(most))], ids)
+        return self._events(ids, most)
 
     def events_of_all(self, ids: Collection[str], after: int, most_pages: int) -> EventPage | None:
         """Return all events of MAAS after one; those of other machines are dropped unread.
@@ -186,7 +180,7 @@ class MaasApi:
         whole = EventPage([], {})
         for _ in range(most_pages):
             last = max(after, whole.newest)
-            page = self._events([("level", "DEBUG"), ("limit", str(PAGE)), ("after", str(last))], ids)
+            page = self._events(ids, PAGE, ("after", str(last)))
             whole = EventPage([*whole.events, *page.events], {**whole.stamps, **page.stamps})
             if len(page.stamps) < PAGE or page.newest <= last:
                 return whole
@@ -275,8 +269,9 @@ class MaasApi:
                 added += data.get("added", 0) if isinstance(data, dict) else 0
         return added
 
-    def _events(self, params: Sequence[tuple[str, str]], wanted: Collection[str]) -> EventPage:
-        return read_events(self.http.get(f"{PATH}/events/op-query", list(params)).data, wanted)
+    def _events(self, wanted: Collection[str], limit: int, *filters: tuple[str, str]) -> EventPage:
+        params = [*filters, ("level", "DEBUG"), ("limit", str(limit))]
+        return read_events(self.http.get(f"{PATH}/events/op-query", params).data, wanted)
 
     def _list(self, filters: Sequence[tuple[str, str]]) -> list[Machine]:
         if any(not value for _, value in filters):

@@ -236,13 +236,8 @@ class MaasProvisioner:
         except TaskNotFound:
             log.warning("task %s is gone: only the machines can tell what it did", ref.id)
             listed = by_name(self._api.machines_of("hostname", sent))
-            return evidence_of(
-                None,
-                {name: same[0] for name, same in listed.items() if len(same) == 1},
-                sent,
-                {},
-                account=self._api.account,
-            )
+            machines = {name: same[0] for name, same in listed.items() if len(same) == 1}
+            return evidence_of(None, machines, sent, {}, account=self._api.account)
         try:
             found = ledger.machines(sent)
         except ProvisionerError as failure:
