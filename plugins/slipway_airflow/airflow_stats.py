@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from airflow.sdk.observability import stats
 
-from site_engine.monitoring.metrics import Distribution, Shape
-
-if TYPE_CHECKING:
-    from site_engine.monitoring.metrics import Sample
+from site_engine.monitoring.metrics import Distribution, Sample, Shape
 
 
 def emit(sample: Sample) -> None:

@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from airflow.configuration import conf
+from airflow.sdk import Connection
 from airflow.sdk.log import mask_secret
 
 from provisioner_client.connection import ConnectionValues
@@ -22,8 +23,6 @@ from site_engine.provisioners import ProvisionerConnection, connection_candidate
 from strategy_lib.settings import SLIPWAY_URL
 
 if TYPE_CHECKING:
-    from airflow.sdk import Connection
-
     from site_store import ActionRecord, SiteStore
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from provisioner_client.node_agent.request import SiteAsker, read_site_key
 from site_engine.errors import StepError
@@ -13,16 +13,13 @@ from site_engine.groups.attempt import GroupRequest, GroupSubject, StillBeside
 from site_engine.kinds import Override
 from site_engine.operations.readiness import ReadyRun, StillAsking
 from site_engine.operations.resume import Subject, SubjectDriver
+from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.parameters import parameters_of
-from site_store import ApprovalRecord, GroupRecord
+from site_engine.provisioners import ConnectionSettings, ProvisionerConnection
+from site_store import ActionRecord, ApprovalRecord, GroupRecord, GroupTurn
 from strategy_lib.phase import SUBMITTED_PHASES, Phase
 from strategy_lib.settings import SettingError
-
-if TYPE_CHECKING:
-    from site_engine.operations.run import OperationRun
-    from site_engine.provisioners import ConnectionSettings, ProvisionerConnection
-    from site_store import ActionRecord, GroupTurn
 
 # How the design's settings call the times of a phase.
 _SETTINGS = {

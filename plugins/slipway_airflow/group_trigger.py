@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from airflow.triggers.base import TriggerEvent
 
@@ -26,9 +26,10 @@ from site_engine.operations.run import ActionClients
 from site_engine.operations.wait import StillRunning, intervals
 from site_engine.parameters import parameters_of
 from site_engine.process import Stopping
+from site_engine.provisioners import ProvisionerConnection
 from site_engine.redaction import RedactedLog, redact_for_action
 from site_engine.shared_lists import SHORT_PATIENCE
-from site_store import PlaceTaken, SiteStore
+from site_store import ActionRecord, PlaceTaken, SiteStore
 from slipway_airflow.airflow_stats import emit
 from slipway_airflow.group_driving import GroupTask, drive_group
 from slipway_airflow.triggers import (
@@ -41,10 +42,6 @@ from slipway_airflow.triggers import (
 )
 from strategy_lib.actors import Actor
 from strategy_lib.phase import GroupState
-
-if TYPE_CHECKING:
-    from site_engine.provisioners import ProvisionerConnection
-    from site_store import ActionRecord
 
 Found = TypeVar("Found")
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from airflow.sdk import BaseHook
+from airflow.sdk import BaseHook, Connection
 
 from provisioner_client.errors import ProvisionerError
+from provisioner_client.protocol import Provisioner
 from provisioner_client.redacting import nothing_is_secret
 from site_engine.errors import SettingsError
 from site_engine.provisioners import DEFAULT_CONNECTION
 from slipway_airflow.connections import provisioner_connection
-
-if TYPE_CHECKING:
-    from airflow.sdk import Connection
-
-    from provisioner_client.protocol import Provisioner
 
 
 class ProvisionerHook(BaseHook):

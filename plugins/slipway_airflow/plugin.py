@@ -14,10 +14,9 @@ from urllib.parse import urlencode, urlsplit
 from airflow.configuration import conf
 from airflow.listeners import hookimpl
 from airflow.plugins_manager import AirflowPlugin
-from airflow.sdk import BaseOperatorLink
+from airflow.sdk import BaseOperator, BaseOperatorLink
 
 if TYPE_CHECKING:
-    from airflow.sdk import BaseOperator
     from airflow.sdk.types import TaskInstanceKey
 
     from site_engine.provisioners import Provisioners

@@ -17,27 +17,24 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from airflow.sdk import BaseHook
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from provisioner_client.node_agent.request import SiteAsker
 from provisioner_client.redacting import redacted_or_not_shown
+from site_engine.log_messages import TaskLog
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.readiness import ask_in_turn
 from site_engine.operations.wait import EndKind, PhaseTimes, StillRunning, TaskWatch
 from site_engine.process import SharedClock, process_identity
+from site_engine.provisioners import ProvisionerConnection
 from site_engine.redaction import redact_for_action
 from site_engine.shared_lists import SHORT_PATIENCE, shared_by
 from site_store import SiteStore, StoreError
 from slipway_airflow.connections import provisioner_connection
 from strategy_lib.actors import Actor
-
-if TYPE_CHECKING:
-    from site_engine.log_messages import TaskLog
-    from site_engine.provisioners import ProvisionerConnection
-
 
 Found = TypeVar("Found")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow.sdk import Context
 from airflow.sdk.exceptions import (
     AirflowFailException,
     AirflowRescheduleException,
@@ -26,7 +27,6 @@ from slipway_airflow.operators.base import CONFIGURATION_KEY, SiteOperator, step
 from strategy_lib.phase import Verdict
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from airflow.sdk import BaseOperator
+from airflow.sdk import BaseOperator, Context
 from airflow.sdk.exceptions import (
     AirflowException,
     AirflowFailException,
@@ -22,6 +22,7 @@ from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import SkipDownstreamTasks
 from airflow.sdk.log import mask_secret
 
+from design_rendering.reading.documents import Document
 from design_rendering.redaction import Redactor
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
 from site_engine.designs import read_revision
@@ -31,19 +32,13 @@ from site_engine.monitoring.metrics import use_sink
 from site_engine.monitoring.owners import AIRFLOW_INTERVAL, PROCESS, airflow_owner
 from site_engine.operations.run import ActionClients
 from site_engine.process import Stopping
+from site_engine.provisioners import ProvisionerConnection
 from site_engine.redaction import redact_output, secrets_of
-from site_store import RevisionNotFound, SiteStore, StepState, StoreError
+from site_store import ActionRecord, RevisionNotFound, RevisionRecord, SiteStore, StepState, StoreError
 from slipway_airflow import connections
 from slipway_airflow.airflow_stats import emit
 from strategy_lib.actors import Actor
 from strategy_lib.errors import StrategyLibError
-
-if TYPE_CHECKING:
-    from airflow.sdk import Context
-
-    from design_rendering.reading.documents import Document
-    from site_engine.provisioners import ProvisionerConnection
-    from site_store import ActionRecord, RevisionRecord
 
 # The key on XCom of the design's settings, which `begin_action` pushes by themselves.
 CONFIGURATION_KEY = "configuration"

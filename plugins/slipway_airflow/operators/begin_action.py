@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from airflow.sdk import Context
 
 from design_rendering.design import read_design
 from design_rendering.kinds.nodes import nodes_from_documents
+from design_rendering.reading.documents import Document
+from provisioner_client.protocol import Provisioner
 from site_engine.actions.dead_actions import reconcile, take_site
 from site_engine.actions.site_steps import steps_without_work
 from site_engine.admission import (
@@ -21,8 +26,9 @@ from site_engine.designs import DesignCheck, check_design, refusal_stays
 from site_engine.errors import StepError
 from site_engine.groups.turns import OVER
 from site_engine.kinds import REPORT, kind_of
-from site_engine.log_messages import count
+from site_engine.log_messages import TaskLog, count
 from site_engine.node_lists import read_list
+from site_engine.operations.run import ActionClients
 from site_engine.parameters import (
     ParameterError,
     known_in_run,
@@ -33,21 +39,10 @@ from site_engine.parameters import (
 from site_engine.plans.differences import left_to_others
 from site_engine.plans.planning import strategy_of
 from site_engine.redaction import exposed_in
-from site_store import NewAction
+from site_store import NewAction, RevisionRecord, SiteStore
 from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import CONFIGURATION_KEY, SiteOperator, masked_token, skip_tasks, task_states
 from strategy_lib.strategy import strategy_to_data
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from airflow.sdk import Context
-
-    from design_rendering.reading.documents import Document
-    from provisioner_client.protocol import Provisioner
-    from site_engine.log_messages import TaskLog
-    from site_engine.operations.run import ActionClients
-    from site_store import RevisionRecord, SiteStore
 
 
 class BeginActionOperator(SiteOperator):

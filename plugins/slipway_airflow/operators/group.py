@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
+from airflow.sdk import Context
 from airflow.sdk.exceptions import (
     AirflowFailException,
     AirflowRescheduleException,
@@ -26,19 +28,12 @@ from site_engine.kinds import DEPLOY_GROUP
 from site_engine.operations.readiness import StillAsking
 from site_engine.operations.wait import StillRunning
 from site_engine.parameters import MOST_PARALLEL_GROUPS, parameters_of
-from site_store import ApprovalRecord, PlaceTaken, SiteStore
+from site_store import ApprovalRecord, GroupTurn, PlaceTaken, SiteStore
 from slipway_airflow.group_driving import GroupTask, drive_group
 from slipway_airflow.group_trigger import GroupTrigger
 from slipway_airflow.operators.base import design_address, task_states
 from slipway_airflow.operators.waiting import StepWork, WaitingOperator
 from strategy_lib.phase import GroupState, Reason
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from airflow.sdk import Context
-
-    from site_store import GroupTurn
 
 # With several groups at once a worker each would be taken; nodes that are ready within this time need no deferral.
 _PATIENCE_FOR_NODES = 5.0

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow.sdk import BaseOperator
+from airflow.sdk import BaseOperator, Context
 from airflow.sdk.exceptions import AirflowFailException
 
 from site_engine.controller.notifications import message_of, text_of
@@ -20,7 +20,6 @@ from strategy_lib.parsing.notifications import Notifier
 from strategy_lib.settings import SLIPWAY_NOTIFIERS, SettingError
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
     from airflow.sdk.bases.notifier import BaseNotifier
 
 SMTP: Final = "smtp"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from airflow.configuration import conf
+from airflow.sdk import Context
 
-from design_rendering.design import read_design
+from design_rendering.design import Design, read_design
+from provisioner_client.protocol import ListedNode
 from site_engine.actions.site_steps import DRY_RUN, site_steps_without_work
 from site_engine.admission import judge_redeploys
 from site_engine.errors import StepError
@@ -20,7 +23,7 @@ from site_engine.parameters import parameters_of
 from site_engine.plans.erasures import releases_of
 from site_engine.plans.planning import Plan, idle_groups, plan_action
 from site_engine.plans.site_rehearsals import simulate_plan
-from site_store import NewPlan
+from site_store import ActionRecord, IdleGroup, NewPlan, SiteStore
 from slipway_airflow.operators.base import SiteOperator, skip_tasks
 from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState
@@ -28,15 +31,6 @@ from strategy_lib.outcome import NodeCondition
 from strategy_lib.parsing.strategy_parser import parse_strategy
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.warnings import NO_GROUPS, group_count_problem
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from airflow.sdk import Context
-
-    from design_rendering.design import Design
-    from provisioner_client.protocol import ListedNode
-    from site_store import ActionRecord, IdleGroup, SiteStore
 
 
 class PlanGroupsOperator(SiteOperator):

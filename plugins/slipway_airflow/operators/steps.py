@@ -5,13 +5,15 @@ What is done to nodes is to destroy them or to give them new labels (rules 21, 2
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.log import mask_secret
 
-from design_rendering.design import read_design
+from design_rendering.design import Design, read_design
 from site_engine.actions import site_steps
 from site_engine.actions.node_steps import NodeStepRequest, NodeStepSubject
 from site_engine.errors import StepError
@@ -26,20 +28,12 @@ from site_engine.operations.wait import StillRunning
 from site_engine.parameters import parameters_of
 from site_engine.plans.erasures import nodes_to_remove, removal_of, why_no_removal
 from site_engine.plans.planning import plan_action
-from site_store import SiteStore, StepState
+from site_store import RevisionRecord, SiteStore, StepState
 from slipway_airflow.group_driving import phase_times
 from slipway_airflow.operators.base import CONFIGURATION_KEY, design_address, step_states
 from slipway_airflow.operators.waiting import StepWork, WaitingOperator
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import targeted_strategy
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from airflow.sdk import Context
-
-    from design_rendering.design import Design
-    from site_store import RevisionRecord
 
 
 class SiteStepsOperator(WaitingOperator):

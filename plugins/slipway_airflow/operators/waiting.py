@@ -8,8 +8,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
 
 from site_engine.actions.dead_actions import take_site
@@ -18,19 +19,15 @@ from site_engine.actions.site_steps import DRY_RUN
 from site_engine.groups.turns import OVER
 from site_engine.kinds import REPORT, kind_of
 from site_engine.operations.readiness import StillAsking
+from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning
 from site_engine.process import Stopping
+from site_engine.provisioners import ProvisionerConnection
+from site_store import ActionRecord, SiteStore
 from slipway_airflow import connections
 from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import SiteOperator, step_states, task_states
 from slipway_airflow.triggers import NodesReadyTrigger, ProvisionerTaskTrigger
-
-if TYPE_CHECKING:
-    from airflow.sdk import Context
-
-    from site_engine.operations.run import OperationRun
-    from site_engine.provisioners import ProvisionerConnection
-    from site_store import ActionRecord, SiteStore
 
 # A task that comes back from the triggerer finds its provisioner task over, or nearly so.
 _PATIENCE_AFTER_DEFERRAL = 5.0
