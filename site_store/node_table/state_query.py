@@ -25,7 +25,7 @@ FILTERED_BY: Final = ("rack", "state", "reported", "user", "reason", "set_by", "
 """Those that it can be filtered by: `reason` and `set_by` contain a text; `crashes`: so many at least."""
 UNSEEN: Final = "unknown"
 """The word for a state of a node that no controller has seen yet."""
-_LARGEST: Final = 2**31
+_LARGEST: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,8 @@ def require_sound(query: StateQuery) -> None:
 
 def value_of(sort: str, value: Any) -> Any:
     """Return a value of a place in this order. Raises `TypeError` or `ValueError`: there is no such value."""
-    if not isinstance(value, str if sort in ("node", "rack") else (int, float)) or isinstance(value, bool):
+    wanted = str if sort in ("node", "rack") else (int, float) if sort == "since" else int
+    if not isinstance(value, wanted) or isinstance(value, bool):
         raise TypeError("no node has such a place")
     if isinstance(value, int | float) and not abs(value) <= _LARGEST:
         raise ValueError("no number of a node is as large")
