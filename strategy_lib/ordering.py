@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from strategy_lib.errors import Problem, StrategyError
 from strategy_lib.strategy import Strategy
 
 MOST_CYCLES = 100
@@ -23,6 +24,10 @@ def order_groups(strategy: Strategy, before: Mapping[str, Collection[str]] | Non
     ----------
     before : group to other groups that come first, because of edges between their nodes (`order_between_groups`).
 
+    Raises
+    ------
+    StrategyError : groups wait for each other: none is left out in silence.
+
     Examples
     --------
     >>> order_groups(parse_strategy({"groups": [
@@ -34,7 +39,14 @@ def order_groups(strategy: Strategy, before: Mapping[str, Collection[str]] | Non
     position = {name: i for i, name in enumerate(names)}
     first = before or {}
     edges = [[position[name] for name in (*group.depends_on, *first.get(group.name, ()))] for group in strategy.groups]
-    return [names[i] for i in _taken_in_order(edges)]
+    taken = _taken_in_order(edges)
+    if len(taken) < len(names):
+        waits_for = {name: [names[i] for i in others] for name, others in zip(names, edges, strict=True)}
+        raise StrategyError(
+            Problem("$.data.groups", f"groups that wait for each other: {' -> '.join(path)}")
+            for path in find_cycles(waits_for).paths
+        )
+    return [names[i] for i in taken]
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,6 +158,12 @@ def test_rule_08_first_ready_group_in_document_order(depends_on: dict[str, str],
     assert order(**depends_on) == expected.split()
 
 
+def test_rule_08_groups_that_wait_for_each_other_are_refused_and_not_left_out() -> None:
+    groups = Strategy(tuple(Group(name, critical=True) for name in ("first", "a", "b")))
+    with pytest.raises(StrategyError, match="groups that wait for each other: a -> b -> a"):
+        order_groups(groups, {"a": ["b"], "b": ["a"]})
+
+
 def test_rule_08_a_chain_of_20000_groups_needs_no_recursion() -> None:
     names = [f"g{i}" for i in range(20_000)]
     groups = [Group(name, critical=False, depends_on=(names[i - 1],) if i else ()) for i, name in enumerate(names)]
