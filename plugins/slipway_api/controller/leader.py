@@ -1,10 +1,10 @@
 """What the controller that leads has done: the API server knows the connections of provisioners and webhooks.
 
-Provisioners are asked, repairs started, notifications sent. Only what stands in the outbox is
-sent, to a target that the site's own document names.
+Provisioners are asked, repairs started, notifications sent: only what stands in the outbox, to a target that the site's
+own document names.
 
-It proves that it leads by the secret of its lease; owner and epoch of a lease are public. The routes ask for the right
-to act on the site besides.
+The controller proves that it leads by the secret of its lease; owner and epoch of a lease are public. The routes ask
+for the right to act on the site besides.
 """
 
 from __future__ import annotations

@@ -54,7 +54,9 @@ class Adopted(BaseModel):
     dry_run: bool = Field(examples=[False])
     revision: int | None = Field(examples=[3])
     nodes: list[str] = Field(examples=[["n1"]])
-    skipped: list[LeftOut]
+    skipped: list[LeftOut] = Field(
+        examples=[[{"name": "n2", "reason": "the provisioner does not list it as deployed: Ready"}]]
+    )
 
 
 @router.post(

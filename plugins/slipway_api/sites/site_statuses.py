@@ -196,7 +196,7 @@ class Imported(BaseModel):
     connection: str = Field(examples=["slipway_provisioner"])
     machines: int = Field(examples=[40], description="How many there are documents for.")
     files: list[ImportedFile]
-    left_out: list[LeftOut]
+    left_out: list[LeftOut] = Field(examples=[[{"name": "n2", "reason": "alice owns it"}]])
 
 
 ConnectionId = Annotated[

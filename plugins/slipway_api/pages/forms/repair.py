@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import Request
+from typing import Annotated
+
+from fastapi import Depends, Request
 from fastapi.responses import Response
 
 from site_store import SiteStore
@@ -23,11 +25,19 @@ STOP, START = "stop", "start"
 _MOST_NAMED = 20
 
 
-# Without a site it is for all of them.
+def _site_of(request: Request) -> str:
+    # Of the path alone: no query makes less of a stop of all sites.
+    return str(request.path_params.get("site", ALL_SITES))
+
+
+_Site = Annotated[str, Depends(_site_of)]
+"""The site in the path; without one it is for all of them."""
+
+
 @router.get("/repair/{verb}", dependencies=[access.may_control])
 @router.get("/sites/{site}/repair/{verb}", dependencies=[access.may_control])
-def ask(request: Request, verb: str, store: Store, site: str = ALL_SITES) -> Response:
-    """Say what follows when repair of a site is stopped, or goes on, and ask."""
+def ask(request: Request, site: _Site, verb: str, store: Store) -> Response:
+    """Say what follows when repair of a site, or of all sites, is stopped, or goes on, and ask."""
     _require(store, site)
     return _question(request, store, site, verb)
 
@@ -35,15 +45,9 @@ def ask(request: Request, verb: str, store: Store, site: str = ALL_SITES) -> Res
 @router.post("/repair/{verb}", dependencies=[access.may_control])
 @router.post("/sites/{site}/repair/{verb}", dependencies=[access.may_control])
 def do(
-    request: Request,
-    verb: str,
-    body: RawBody,
-    store: Store,
-    airflow: Airflow,
-    user: access.UserName,
-    site: str = ALL_SITES,
+    request: Request, site: _Site, verb: str, body: RawBody, store: Store, airflow: Airflow, user: access.UserName
 ) -> Response:
-    """Stop repair of a site, or let it go on."""
+    """Stop repair of a site, or of all sites, or let it go on."""
     _require(store, site)
     _require_verb(verb)
     reason = form_fields(body).get("reason", [""])[0].strip()

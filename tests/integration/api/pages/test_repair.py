@@ -30,7 +30,9 @@ def test_the_question_says_what_follows_and_changes_nothing(pages: dict[str, htt
 
 def test_all_sites_are_stopped_and_go_on(pages: dict[str, httpx.Client], store: SiteStore) -> None:
     assert "repair/stop" in pages["user"].get("/").text
-    done = pages["user"].post(f"{ALL}/stop", data={"reason": " <b>a storm</b> "})
+    # No query makes a stop of one site of it.
+    assert "on any site" in text_of(pages["user"].get(f"{ALL}/stop?site=alpha"))
+    done = pages["user"].post(f"{ALL}/stop?site=alpha", data={"reason": " <b>a storm</b> "})
     assert (done.status_code, done.headers["location"]) == (303, f"{UI}/")
     assert store.repair_switches.all()[ALL_SITES].reason == "<b>a storm</b>"
     listed = pages["user"].get("/")
