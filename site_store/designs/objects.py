@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -93,8 +94,13 @@ def write_objects(tx: Connection, site: str, revision: int, committed: Committed
     for part in _parts(rows):
         made = insert_rows(design_object, part[0])
         new = {name: made.excluded[name] for name in part[0] if name not in ("site", "kind", "name")}
-        tx.execute(made.on_conflict_do_update(index_elements=["site", "kind", "name"], set_=new), {"rows": part})
+        texts = [{**row, "uses": json.dumps(row["uses"]), "by_policy": _as_text(row["by_policy"])} for row in part]
+        tx.execute(made.on_conflict_do_update(index_elements=["site", "kind", "name"], set_=new), {"rows": texts})
     return sorted(changes, key=lambda change: change.key)
+
+
+def _as_text(value: Any) -> str | None:
+    return None if value is None else json.dumps(value)
 
 
 def _version(old: Row[*tuple[Any, ...]] | None, digest: str, revision: int) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
     bindparam,
+    column,
     func,
     literal,
     select,
@@ -187,11 +188,15 @@ def text_rows(columns: Sequence[str], rows: Collection[Sequence[str | None]]) ->
 def insert_rows(table: Table, columns: Iterable[str]) -> Insert:
     """Return an INSERT of the rows that are given later as `rows`: one statement, and one parameter, JSON.
 
-    A value that stands in the statement itself is kept as long as SQLAlchemy keeps the statement.
+    A value that stands in the statement itself is kept as long as SQLAlchemy keeps the statement. What a column of JSON
+    is to have is given as text: PostgreSQL reads all texts of the parameter, and would refuse a NUL in one.
     """
-    names = list(columns)
-    given = func.json_populate_recordset(text(f'CAST(NULL AS "{table.name}")'), bindparam("rows", type_=JSON))
-    return insert(table).from_select(names, select(*given.table_valued(*names).c))
+    wanted = [table.c[name] for name in columns]
+    given = func.json_to_recordset(bindparam("rows", type_=JSON)).table_valued(
+        *(column(one.name, Text() if isinstance(one.type, JSON) else one.type) for one in wanted)
+    )
+    found = given.render_derived(with_types=True).c
+    return insert(table).from_select(wanted, select(*(cast_to(found[one.name], one.type) for one in wanted)))
 
 
 def moments_parameters(key: str) -> tuple[Any, ColumnElement[Any]]:

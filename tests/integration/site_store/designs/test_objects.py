@@ -66,6 +66,11 @@ def test_an_object_names_what_it_uses_directly(store: SiteStore) -> None:
     assert store.objects.page("south", 1000) == []
 
 
+def test_an_object_may_use_what_no_object_can_be_called(store: SiteStore) -> None:
+    commit_design(store, SITE, DESIGN.replace("host_profile: gpu", r'host_profile: "a\0b"'))
+    assert store.objects.page(SITE, 1, "node")[0].uses == (ObjectKey("host_profile", "a\0b"),)
+
+
 @pytest.mark.parametrize("judged", [None, "policies"])
 def test_changes_are_named_and_what_judged_an_object_is_kept(store: SiteStore, judged: str | None) -> None:
     first = DesignObject(ObjectKey("node", "a"), "1"), DesignObject(ObjectKey("node", "b"), "1")
