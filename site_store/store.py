@@ -49,8 +49,7 @@ from site_store.status.leases import Checks, Leases
 from site_store.status.metrics import Metrics
 from site_store.status.object_changes import ObjectChanges
 from site_store.status.outbox import Outbox
-from site_store.status.owner_queries import Watches
-from site_store.status.owners import Owners
+from site_store.status.owners import Owners, Watches
 from site_store.status.reporters import Reporters
 from site_store.trees.plan_facts import PlanFactsOfSites
 from site_store.trees.site_cards import PublishedViews, SiteCards

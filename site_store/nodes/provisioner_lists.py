@@ -15,7 +15,7 @@ from site_store.records import Lease
 from site_store.sql.postgresql import among, clock, insert, json_rows
 from site_store.sql.rows import filled, json_list, moment
 from site_store.status.leases import LedRepository
-from site_store.status.owner_queries import note_gap
+from site_store.status.owners import note_gap
 from site_store.status.status_records import ProvisionerListRecord, SharedListRecord
 from site_store.tables import node, operation, provisioner_list, shared_list
 from strategy_lib.outcome import NodeCondition
