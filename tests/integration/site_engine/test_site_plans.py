@@ -318,6 +318,28 @@ def test_rule_56_what_a_stranger_has_is_left_alone_also_where_it_is_named(done: 
     assert len(plan.nodes) == sum(plan.counts.values()) == 2
 
 
+@pytest.mark.parametrize(
+    ("asked", "waves"),
+    [
+        (ActionParameters(), [["one", "two"]]),
+        (ActionParameters(max_parallel_groups=1), [["one"], ["two"]]),
+        (ActionParameters(target_nodes=("a", "b")), [["target-group"]]),
+    ],
+)
+def test_groups_side_by_side_are_as_many_as_the_request_says_or_else_the_site(
+    done: Driving, asked: ActionParameters, waves: list[list[str]]
+) -> None:
+    beside = document("slipway/SiteSettings/v1", "settings", {"max_parallel_groups": 2})
+    text = design(strategy=[group("one", ["a"]), group("two", ["b"])])
+    found = read_design(load_documents(text + yaml.safe_dump_all([beside], explicit_start=True), "site.yaml"))
+    show(done.store, a=NodeCondition.READY, b=NodeCondition.READY)
+    seen = last_list(done.store, "alpha")
+    assert seen is not None
+    plan = plan_request(done.store, KINDS["update_site"], asked, found, "alpha", 1, seen)
+    assert [list(wave) for wave in plan.waves] == waves
+    assert plan.max_parallel_groups == len(waves[0])
+
+
 def test_a_rollback_before_any_run_means_nothing_to_do(done: Driving) -> None:
     before = changes(plan_site(done.store, "alpha"))
     commit_design(done.store, "alpha", design("noble"))

@@ -12,7 +12,8 @@ from sqlalchemy import Table, update
 
 from site_store import ActionState, NewAction, SiteStore
 from site_store.tables import action, action_step, group_run
-from tests.integration.api.airflow_runs import ACTIONS, commit, create, plan
+from strategy_lib.phase import GroupState, Reason
+from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan
 from tests.support.lossy_proxy import LossyProxy
 
 COMPUTE = {"name": "compute", "state": "pending"}
@@ -87,6 +88,29 @@ def test_rule_27_an_action_with_a_word_of_a_group_that_nobody_knows_is_described
     assert answer.status_code == 200, answer.text
     groups = {group["name"]: group for group in answer.json()["groups"]}
     assert (groups["control"][word], groups["compute"][word]) == ("bogus", {"state": "pending", "reason": None}[word])
+
+
+def test_a_critical_group_that_failed_is_failed_never_complete(
+    user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns
+) -> None:
+    commit(store)
+    made = create(user)
+    plan(store, made["id"])
+    attempt = store.groups.open_attempt(made["id"], "control", "0").attempt
+    store.actions.mark_step(made["id"], "deploy_group")
+    (running,) = listed(user)
+    assert (running["action_lifecycle"], running["dag_status"]) == ("Processing", "RUNNING")
+    assert running["groups"] == [{"name": "control", "state": "running"}, {"name": "compute", "state": "pending"}]
+    store.groups.finish(made["id"], "control", attempt, GroupState.FAILURE, Reason.PREPARE_CRITERIA)
+    store.actions.close(made["id"], ActionState.FAILED, "critical group control failed")
+    # Airflow may say what it likes: a run whose last task succeeded is a success there.
+    airflow_runs.end("deploy_site", made["id"], "success")
+    (failed,) = listed(user)
+    assert (failed["action_lifecycle"], failed["dag_status"]) == ("Failed", "FAILED")
+    assert [note["note_val"] for note in failed["notes"]] == ["critical group control failed"]
+    states = {step["id"]: step["state"] for step in failed["steps"]}
+    assert (states["deploy_group.control"], states["deploy_group.compute"]) == ("failed", None)
+    assert listed(user, "?verbosity=0")[0]["notes"] == []
 
 
 def test_pages_lead_from_one_to_the_next(user: httpx.Client, store: SiteStore) -> None:

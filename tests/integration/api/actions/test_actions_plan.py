@@ -97,6 +97,17 @@ def test_groups_side_by_side_are_planned_in_rounds(user: httpx.Client, viewer: h
     assert "does one task at a time" in page
 
 
+@pytest.mark.usefixtures("connected")
+def test_rule_37_revisions_that_an_update_passes_over_are_named(user: httpx.Client, store: SiteStore) -> None:
+    commit(store, times=3)
+    said = "revision 3 passes over revisions 1, 2 of site default, committed since the last action on the whole site"
+    found = planned(user, "update_site")["notes"]
+    assert [note["level"] for note in found if note["message"].startswith(said)] == ["Info"]
+    created = create(user, "update_site")
+    assert (created["committed_rev_id"], created["allow_intermediate_commits"]) == (3, False)
+    assert created["warnings"][0]["message"].startswith(said)
+
+
 def test_it_goes_by_the_list_that_was_read_last_until_a_new_one_is_asked_for(
     user: httpx.Client, known: Simulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,6 +159,8 @@ def test_rule_21_what_will_be_touched_is_said_and_nothing_is_refused(user: httpx
     assert found["verdict_text"] == "dry run: critical group control would fail"
     assert store.actions.newest("default") == [], "nothing was created"
     assert planned(user, "update_site", force=True)["touched"] == ["n1", "n2"]
+    redeployed = planned(user, "redeploy_server", target_nodes="n1,n3", force=True)
+    assert (deeds(redeployed), redeployed["erased"]) == ({"n1": "redeploy", "n3": "release"}, ["n1", "n3"])
     said = notes(create(user, "deploy_site"))
     assert said[0] == f"deploy_site {found['summary']}"
     assert said[1].startswith(f"2 nodes withheld: n1, n2: {UNKNOWN}")
@@ -220,6 +233,7 @@ def test_rule_37_it_is_refused_with_the_names_where_it_is_created_and_planned(
         assert answer.status_code == 409, answer.text
         assert answer.json()["message"].startswith(WHY)
     assert store.actions.newest("default") == [], "nothing was created"
+    assert user.get("/api/v1.0/sites/default/plan").json()["refusal"].startswith(WHY)
 
 
 @pytest.mark.usefixtures("outdated")

@@ -55,6 +55,12 @@ def test_without_a_list_nothing_counts_as_deployed(viewer: httpx.Client, store: 
     ]
 
 
+def test_an_unknown_site_is_named_with_the_nearest(viewer: httpx.Client, store: SiteStore) -> None:
+    commit_design(store, "north", design())
+    assert_failure(viewer.get("/api/v1.0/sites/nort/plan"), 404, "did you mean 'north'")
+    assert planned(viewer)["revision"] is None, "the default site may be empty"
+
+
 @pytest.mark.usefixtures("connected")
 def test_a_new_list_is_read_only_where_it_is_asked_for(
     viewer: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch

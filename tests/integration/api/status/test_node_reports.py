@@ -52,6 +52,13 @@ def test_rule_47_every_combination_of_parts_is_as_the_schema_says(viewer: httpx.
     # A node on which nothing was ever done has no state to tell of; what failed or goes away has one.
     assert "state" not in found["x0"]
     assert {found[f"x{number}"]["state"] for number, parts in enumerate(combinations) if parts[2]} == {"error"}
+    pages: list[str] = []
+    after: str | None = ""
+    while after is not None:
+        page = viewer.get(REPORTS, params={"since": 0, "limit": 3, "after": after}).json()
+        pages += [report["node"] for report in page["reports"]]
+        after = page["after"]
+    assert pages == sorted(report["node"] for report in answer.json()["reports"])
 
 
 @pytest.mark.usefixtures("dags", "connected")

@@ -75,6 +75,13 @@ def test_the_whole_tree_comes_entry_by_entry(viewer: httpx.Client, action: str) 
     assert "n1" not in answer.text
 
 
+def test_what_nobody_has_written_about_can_be_left_out(viewer: httpx.Client, action: str) -> None:
+    whole = tree(viewer, f"{ACTIONS}/{action}/tree", depth="4")["root"]
+    touched = tree(viewer, f"{ACTIONS}/{action}/tree", depth="4", touched_only="true")["root"]
+    assert "node" in kinds(whole)
+    assert "node" not in kinds(touched)
+
+
 def test_what_is_known_is_not_sent_again(viewer: httpx.Client, action: str, store: SiteStore) -> None:
     path = f"{ACTIONS}/{action}/tree"
     token = tree(viewer, path)["token"]

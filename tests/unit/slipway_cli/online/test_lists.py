@@ -348,3 +348,15 @@ def test_one_that_is_none_is_not_asked_about(slipway: Slipway, server: Server) -
     server.on("GET", "/sites/default/reporters", [])
     refused = slipway("delete", "reporter", ID)
     assert (refused.exit_code, f"site default has no reporter {ID}" in refused.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "said"),
+    [
+        ("reporters", "/sites/default/reporters", "site default has no reporter\n"),
+        ("sites", "/sites", "there is no site yet: slipway create configdocs --help\n"),
+    ],
+)
+def test_what_there_is_none_of_is_said(slipway: Slipway, server: Server, kind: str, path: str, said: str) -> None:
+    server.on("GET", path, [])
+    assert slipway("get", kind).stdout == said
