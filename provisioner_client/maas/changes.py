@@ -68,7 +68,7 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True):
         """Read a text; None where it is none of these."""
         try:
             return msgspec.json.decode(text or "", type=cls)
-        except msgspec.DecodeError:
+        except (UnicodeError, msgspec.DecodeError):
             return None
 
     def is_of_now(self, now: float) -> bool:

@@ -101,7 +101,7 @@ def read_tag(data: object) -> TaskTag:
         raise ProvisionerProtocolError("MAAS gives something that is no tag")
     try:
         said = read_json(str(data.get("comment") or ""))
-        if said["slipway"] != _FORMAT:
+        if said["slipway"] != _FORMAT or not {"nodes", "settled"} <= said.keys():
             raise ValueError
         return msgspec.convert({**said, "reference": name}, TaskTag)
     except (ValueError, TypeError, KeyError, msgspec.ValidationError):

@@ -26,6 +26,14 @@ def test_a_task_is_read_as_it_was_written() -> None:
     assert read_tag({"name": TAG.reference, "comment": TAG.comment()}) == TAG
 
 
+def test_a_task_is_read_as_earlier_versions_wrote_it() -> None:
+    said = json.loads(TAG.comment())
+    del said["site"]
+    said["settled"] = {"w3": [False, "gone"]}
+    read = read_tag({"name": TAG.reference, "comment": json.dumps(said)})
+    assert (read.site, read.orders, read.settled) == ("", TAG.orders, {"w3": Settled(False, "gone")})
+
+
 def test_what_was_settled_first_stays_unless_it_is_over_since() -> None:
     more = TAG.settle({"w3": Settled(True, "otherwise"), "w1": Settled(True, "nothing to do")})
     assert more.settled == {"w1": Settled(True, "nothing to do"), **TAG.settled}
@@ -45,6 +53,9 @@ def test_user_data_is_only_mentioned() -> None:
         {"name": "ctl", "comment": "[1]"},
         {"name": "ctl", "comment": TAG.comment().replace('"slipway":1', '"slipway":2')},
         {"name": "ctl", "comment": '{"slipway":1,"action":"deploy_nodes"}'},
+        # Without its nodes it would be a task of the whole site, which is done.
+        {"name": "ctl", "comment": '{"slipway":1,"action":"deploy_nodes","design":"d","since":1,"settled":{}}'},
+        {"name": "ctl", "comment": '{"slipway":1,"action":"deploy_nodes","design":"d","since":1,"nodes":{}}'},
         {"comment": TAG.comment()},
         [],
     ],
