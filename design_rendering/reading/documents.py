@@ -1,4 +1,4 @@
-"""The documents of a site: reading many from one YAML text, and finding one by schema and name."""
+"""The documents of a site: reading many from one YAML text, finding one by its name, and what is wrong in them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Airflow's door to Slipway's API and pages, and the link to them on each of Slipway's tasks.
 
-Every Airflow process imports this file, so it imports next to nothing. Processes that fork
-others load the operators when they start: a task that is forked then has them without a cost.
+Every Airflow process imports this file, so it imports next to nothing. Processes that fork others load the operators
+when they start: a task that is forked then has them without a cost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The shapes of Slipway's DAGs. One static DAG of each kind of action serves every site and every revision."""
+"""The shapes of Slipway's DAGs. One static DAG of each kind of action serves every site and every revision.
+
+One more runs Airflow's notifiers, with a run for each notification and target.
+"""
 
 from __future__ import annotations
 

@@ -161,9 +161,8 @@ def tree_changes(root: Data, before: dict[tuple[str, ...], str]) -> Iterator[str
             continue
         before[path] = known
         words = [numbers, *(_first_words(entry) if not entry.get("children") or entry.get("blame") else ())]
-        yield printable(
-            ": ".join([" / ".join(path) or str(entry["name"]), said, *filter(None, ["; ".join(filter(None, words))])])
-        )
+        parts = (" / ".join(path) or str(entry["name"]), said, "; ".join(filter(None, words)))
+        yield printable(": ".join(filter(None, parts)))
 
 
 def _numbers(entry: Data) -> str:

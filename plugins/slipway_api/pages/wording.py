@@ -1,4 +1,4 @@
-"""How pages put values into words: times, durations, numbers, statuses, and links that may be followed."""
+"""How pages put values into words: times, durations, numbers, statuses, what reporters say, and links to follow."""
 
 from __future__ import annotations
 

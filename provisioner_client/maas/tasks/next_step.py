@@ -1,7 +1,7 @@
 """What is due next for one machine of a task that was not acted on yet: a table of phases and statuses.
 
-And what is said to a person, in MAAS's words, of a request that MAAS refused, or whose answer was lost: of a lost one
-also until when it may still take effect, and how often it was sent. Of one client.
+And what is said to a person, in MAAS's words, of a request that MAAS refused, or whose answer was lost. Of lost ones a
+client remembers until when each may still take effect, and how often it was sent.
 """
 
 from __future__ import annotations
