@@ -103,18 +103,18 @@ def _read(store: SiteStore, site: str, given: Mapping[str, str]) -> tuple[tuple[
     """Return the nodes that are meant, and what is to be set. Raises `ParameterError` and `UnknownNodes`."""
     names = [line.strip() for line in given["nodes"].splitlines() if line.strip()]
     if not (names or given["group"] or given["rack"]):
-        raise ParameterError("name at least one node, a group or a rack")
+        raise ParameterError(["name at least one node, a group or a rack"])
     if given["state"] not in STATES:
-        raise ParameterError("choose the state that is to be set")
+        raise ParameterError(["choose the state that is to be set"])
     state = _A(given["state"])
     if state is not _A.UP and not given["reason"]:
-        raise ParameterError(f"say why nodes are set to {state}")
+        raise ParameterError([f"say why nodes are set to {state}"])
     if len(given["reason"]) > LONGEST_REASON:
-        raise ParameterError(f"the reason has more than {LONGEST_REASON} characters: shorten it")
+        raise ParameterError([f"the reason has more than {LONGEST_REASON} characters: shorten it"])
     until = _moment(given["until"], store.now()) if given["until"] else None
     nodes = named_nodes(store, site, _parted(store, site, names), given["group"] or None, given["rack"] or None)
     if not nodes:
-        raise ParameterError("these are no nodes: name at least one")
+        raise ParameterError(["these are no nodes: name at least one"])
     return nodes, AskedState(state, given["reason"], until, force=given["force"] == "yes")
 
 
@@ -140,9 +140,9 @@ def _moment(text: str, now: datetime) -> datetime:
             found = datetime.fromisoformat(text)
             moment = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise ParameterError(f"until {text[:40]!r} is no time: {example}") from error
+        raise ParameterError([f"until {text[:40]!r} is no time: {example}"]) from error
     if not now < moment < now + timedelta(days=_LONGEST_DAYS):
-        raise ParameterError(f"until {minute(moment)} is over or ten years away: {example}")
+        raise ParameterError([f"until {minute(moment)} is over or ten years away: {example}"])
     return moment
 
 
