@@ -36,7 +36,7 @@ from site_engine.controller.repairs import Remedies, repair_nodes
 from site_engine.controller.upkeep import forget_events, forget_notifications, give_metrics, merge_counts, note_runs
 from site_engine.errors import NotDelivered
 from site_engine.extensions import check_installed, installed_checks, installed_watchers
-from site_engine.node_states.leaders import SiteLeaders
+from site_engine.node_states.leadership import SiteLeaders
 from site_engine.process import process_identity
 from site_store import Lease, OutboxRecord, SiteStore, StoreError, StoreNotConfigured
 from slipway_cli.options import examples

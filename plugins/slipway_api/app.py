@@ -11,7 +11,7 @@ from site_engine.extensions import ExtensionError, check_installed
 from site_engine.provisioners import Provisioners
 from slipway_api.actions import control, creation, notes, report, workflows
 from slipway_api.actions import routes as actions
-from slipway_api.controller import leader, repair_switch
+from slipway_api.controller import leader_routes, repair_switch
 from slipway_api.documents import commit, configdocs, design, revisions
 from slipway_api.http import openapi
 from slipway_api.http.answers import ERRORS
@@ -48,7 +48,7 @@ _ROUTERS = (
     workflows,
     site_statuses,
     node_wishes,
-    leader,
+    leader_routes,
     repair_switch,
     site_view,
     node_states,

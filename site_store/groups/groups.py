@@ -23,7 +23,7 @@ from site_store.sql.rows import columns_of, filled, require_names
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, action_step, group_node, group_run, task
 from site_store.tables.if_newest import GROUPS
-from strategy_lib.goals.op_transitions import Event
+from strategy_lib.goals.late_results import Event
 from strategy_lib.phase import GroupState, Reason
 from strategy_lib.strategy import CriterionResult
 

@@ -38,8 +38,8 @@ from site_store.sql.postgresql import among, among_parameter, by_code_point, ins
 from site_store.sql.rows import filled
 from site_store.tables import action, is_of_wanted, node, node_error, operation, task
 from site_store.tables.if_newest import ERRORS
+from strategy_lib.goals.late_results import Event
 from strategy_lib.goals.node_errors import ErrorCode, NodeError, ReportState, Standing, read_code, standing_of
-from strategy_lib.goals.op_transitions import Event
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import Phase
 

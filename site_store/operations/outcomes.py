@@ -18,7 +18,7 @@ from site_store.sql.postgresql import among, pairs, pairs_parameters, pairs_valu
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, node, task
 from site_store.tables.if_newest import TASKS
-from strategy_lib.goals.op_transitions import Event
+from strategy_lib.goals.late_results import Event
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase

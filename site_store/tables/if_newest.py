@@ -1,4 +1,4 @@
-"""`strategy_lib.goals.op_transitions.apply_if_newest` as conditions in SQL: which rows an event changes (rule 45).
+"""`strategy_lib.goals.late_results.apply_if_newest` as conditions in SQL: which rows an event changes (rule 45).
 
 Tasks, nodes, groups and steps are rows that belong to the newest of numbered operations or attempts. Each write of an
 event asks here for its condition, so that one table decides for all of them. Actions have no such numbers: each is one
@@ -14,8 +14,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, false, or_
 
 from site_store.tables import action_step, group_run, node, node_error, task
+from strategy_lib.goals.late_results import Effect, Event, Row, RowStatus, apply_if_newest
 from strategy_lib.goals.node_errors import ReportState
-from strategy_lib.goals.op_transitions import Effect, Event, Row, RowStatus, apply_if_newest
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GroupState
 

@@ -198,7 +198,7 @@ def test_it_leads_the_site_and_publishes_what_its_provisioner_lists(
 
 
 def test_it_imports_no_airflow(tmp_path: Path) -> None:
-    modules = ("slipway_cli.controller", "site_engine.controller.controller", "site_engine.node_states.leaders")
+    modules = ("slipway_cli.controller", "site_engine.controller.controller", "site_engine.node_states.leadership")
     code = f"import sys; import {', '.join(modules)}, site_engine.operations.run; " + (
         "print(sorted(name for name in sys.modules if name.partition('.')[0] in ('airflow', 'fastapi')))"
     )

@@ -20,11 +20,11 @@ from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
 from site_engine.errors import EngineError
 from site_engine.node_lists import last_list
-from site_engine.node_states.leaders import SiteLeaders
+from site_engine.node_states.leadership import SiteLeaders
 from site_engine.node_states.polls import POLL_SECONDS
 from site_store import Lease, SiteStore
 from tests.integration.api.conftest import PASSWORD
-from tests.integration.site_engine.node_states.test_leaders import AtOnce
+from tests.integration.site_engine.node_states.test_leadership import AtOnce
 from tests.support.maas_calls import MaasCaller, over_http
 from tests.support.revisions import commit_design
 from tests.support.simulators import MaasSimulator

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from site_engine.node_states import leaders as leaders_file
-from site_engine.node_states.leaders import SiteLeaders
+from site_engine.node_states import leadership as leaders_file
+from site_engine.node_states.leadership import SiteLeaders
 from site_engine.node_states.polls import POLL_SECONDS
 from site_engine.trees.nodes import site_nodes
 from site_store import Lease, SiteStore
 from tests.integration.site_engine.node_states.drifting import deploy
-from tests.integration.site_engine.node_states.test_leaders import AtOnce
+from tests.integration.site_engine.node_states.test_leadership import AtOnce
 from tests.integration.site_store.scenario import SITE, FakeClock
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, delete, insert, update
 from site_store import SiteStore, StepState
 from site_store.tables import action_step, group_run, node, node_error, task
 from site_store.tables.if_newest import ERRORS, GROUPS, NODES, STEPS, TASKS, VersionedRows
-from strategy_lib.goals.op_transitions import Effect, Event, Row, RowStatus, apply_if_newest
+from strategy_lib.goals.late_results import Effect, Event, Row, RowStatus, apply_if_newest
 from strategy_lib.node import TaskStatus
 from tests.integration.site_store.scenario import SITE, Scenario
 

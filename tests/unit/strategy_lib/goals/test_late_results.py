@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from strategy_lib.goals.op_transitions import Effect, Event, Row, RowStatus, apply_if_newest
+from strategy_lib.goals.late_results import Effect, Event, Row, RowStatus, apply_if_newest
 
 OP = 5
 START, END, ERROR, TIMEOUT, ACK = Event.START, Event.END, Event.ERROR, Event.TIMEOUT, Event.ACKNOWLEDGE

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from site_engine.errors import EngineError
-from site_engine.node_states.leaders import LEASE_SECONDS, SiteLeaders
+from site_engine.node_states.leadership import LEASE_SECONDS, SiteLeaders
 from site_engine.node_states.polls import BACK_OFF, LONGEST_REST, POLL_SECONDS, Round
 from site_store import AskedState, Lease, SiteStore, StoreUnavailable, ValueRefused
 from site_store.status.leases import lease_of
