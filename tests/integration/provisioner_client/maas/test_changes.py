@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from provisioner_client.maas.changes import POWER_EVERY, WHOLE_EVERY
+from provisioner_client.maas.changes import POWER_EVERY, WHOLE_EVERY, Cursor
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.protocol import ListedNode
 from provisioner_client.simulator.maas.simulation import MaasSimulation
@@ -236,6 +236,10 @@ def test_a_cursor_that_does_not_fit_reads_the_whole_list(
     watcher.cursor = json.dumps(said)
     watcher.look()
     assert watcher.is_whole
+
+
+def test_a_cursor_that_is_no_text_of_unicode_is_none() -> None:
+    assert Cursor.read('["\ud800", 1, 2, 3, [], {}, {}]') is None
 
 
 def test_a_list_without_the_machines_ids_is_read_anew(watcher: Watcher) -> None:
