@@ -24,6 +24,8 @@ from site_store.nodes.node_troubles import TROUBLED
 from strategy_lib.actors import WEBHOOK, Actor
 from strategy_lib.parsing.notifications import NotificationKind, Target
 
+log = logging.getLogger("slipway.watchers")
+
 SEND_EVERY: Final = 5.0
 FIRST_PAUSE: Final = 10.0
 LONGEST_PAUSE: Final = 3600.0
@@ -34,6 +36,10 @@ MOST_NAMED: Final = 10
 """The headline of a report names at most this many nodes; its data has all."""
 LONGEST_LOOK: Final = 10.0
 """Seconds that one look sends for at most: other jobs wait meanwhile."""
+TELL_EVERY: Final = 5.0
+LONG: Final = 60.0
+"""Seconds after which the log says that a watcher has not come back."""
+_LONGEST_ERROR: Final = 500
 
 Send = Callable[["OutboxRecord", "Target", "Lease"], None]
 """Sends a notification once. Raises `NotDelivered`: the receiver did not take it. Any other `EngineError`: Airflow or
@@ -194,14 +200,6 @@ def report_nodes() -> Job:
         controller.store.node_reports.notify(controller.lease())
 
     return Job("node reports", REPORT_EVERY, work)
-
-
-log = logging.getLogger("slipway.watchers")
-
-TELL_EVERY: Final = 5.0
-LONG: Final = 60.0
-"""Seconds after which the log says that a watcher has not come back."""
-_LONGEST_ERROR: Final = 500
 
 
 def in_thread(work: Callable[[], None]) -> Callable[[], bool]:

@@ -16,6 +16,8 @@ from site_engine.errors import AirflowRefused
 from site_engine.trees.waiting import waits_for_person
 from site_store import ActionRecord, ApprovalRecord
 
+log = logging.getLogger("slipway.controller")
+
 MERGE_EVERY: Final = 30.0
 FORGET_EVERY: Final = 3600.0
 METRICS_EVERY: Final = 60.0
@@ -24,6 +26,10 @@ EVENTS_KEPT: Final = timedelta(days=365)
 """Facts are kept for ever, the history of how they came about for a year (docs/store.md)."""
 LISTS_KEPT: Final = timedelta(days=1)
 """For so long a server's list is kept that nobody asks for: the server may be gone."""
+NOTES_EVERY: Final = 5.0
+_NOTED_AT_ONCE = 50
+_LONGEST_NOTE = 1000
+"""Airflow takes no longer note."""
 
 
 def merge_counts() -> Job:
@@ -69,14 +75,6 @@ def forget_events() -> Job:
     return Job("old events", FORGET_EVERY, work)
 
 
-log = logging.getLogger("slipway.controller")
-
-NOTES_EVERY: Final = 5.0
-_AT_ONCE = 50
-_LONGEST = 1000
-"""Airflow takes no longer note."""
-
-
 class AirflowNotes(Protocol):
     """The notes of DAG runs, as a client of Airflow's public API writes them."""
 
@@ -106,7 +104,7 @@ def _whose(action: ActionRecord) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _LONGEST_NOTE else f"{text[: _LONGEST_NOTE - 1]}…"
 
 
 def note_runs(airflow: AirflowNotes) -> Job:
@@ -125,16 +123,16 @@ def note_runs(airflow: AirflowNotes) -> Job:
 
     def work(controller: Controller) -> bool:
         store = controller.store
-        waiting = store.approvals.not_noted(_AT_ONCE)
+        waiting = store.approvals.not_noted(_NOTED_AT_ONCE)
         for action in waiting:
             lease, asked = controller.lease(), store.approvals.of_action(action.id)
             write(action, waiting_note_of(action, asked))
             store.approvals.mark_noted(lease, asked)
-        ended = store.actions.not_noted(_AT_ONCE)
+        ended = store.actions.not_noted(_NOTED_AT_ONCE)
         for action in ended:
             lease = controller.lease()
             write(action, note_of(action))
             store.actions.mark_noted(lease, action.id, action.verdict)
-        return max(len(waiting), len(ended)) < _AT_ONCE
+        return max(len(waiting), len(ended)) < _NOTED_AT_ONCE
 
     return Job("notes of runs", NOTES_EVERY, work)

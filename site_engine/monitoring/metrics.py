@@ -18,6 +18,8 @@ from typing import Final
 
 from site_store import ActionRecord, GroupRecord, Operation, OperationStatus
 
+log = logging.getLogger(__name__)
+
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -268,8 +270,6 @@ def _number(value: float) -> str:
         return "+Inf"
     return str(int(value)) if value == int(value) else repr(float(value))
 
-
-log = logging.getLogger(__name__)
 
 Sink = Callable[[Sample], None]
 _sinks: list[Sink] = []

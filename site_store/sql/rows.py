@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Table
 
+T = TypeVar("T")
+
 
 #: Bytes (UTF-8) of the longest name of a collection, a group or a node. They are indexed, two of them together at
 #: most, and PostgreSQL indexes 2,700 bytes in all. No other text has a bound.
@@ -68,8 +70,6 @@ def _key(key: Any) -> str:
     made = plain(key)
     return "null" if made is None else str(made).lower() if isinstance(made, bool) else str(made)
 
-
-T = TypeVar("T")
 
 # Several times as fast as the standard library's: a view has thousands of values.
 _decode = msgspec.json.Decoder().decode

@@ -101,7 +101,7 @@ class Owners(LedRepository):
     def all(self) -> tuple[datetime, list[OwnerCheckIn], list[ExpectedWork]]:
         """Return the database's time, every owner that was ever seen or missed, by name, and what is expected of whom.
 
-        That are the nodes of sites, and what open actions have left to do. It is of one moment, by one statement.
+        Nodes of sites are, and what open actions have left to do. All is of one moment, by one statement.
         """
         columns = (owner.c.name, owner.c.last_seen, owner.c.interval_seconds, owner.c.detail)
 

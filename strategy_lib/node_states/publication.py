@@ -15,6 +15,8 @@ from typing import Any, Final, TypeVar
 
 from strategy_lib.node_states.generated import NodeAvailability
 
+T = TypeVar("T")
+
 _A = NodeAvailability
 AVAILABLE_IN_GROUP = frozenset({_A.UP, _A.INITIALIZING, _A.MAINTENANCE})
 UP_IN_SITE = frozenset({_A.UP, _A.INITIALIZING, _A.RETIRED})
@@ -174,9 +176,6 @@ def changed_states(
         if before is not found and before != found:
             changes[name] = found
     return changes
-
-
-T = TypeVar("T")
 
 
 def other_objects(before: Mapping[str, T], after: Mapping[str, T]) -> list[str]:
