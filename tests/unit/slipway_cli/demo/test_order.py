@@ -60,6 +60,15 @@ def test_the_example_has_a_failure_unless_told_otherwise() -> None:
     assert read_order(None, ("deploy:ntp01",), 1.0, False).fail == ("deploy:ntp01",)
 
 
+def test_a_design_that_cannot_be_read_exits_1_with_its_errors(home: Path, tmp_path: Path) -> None:
+    design = tmp_path / "bad.yaml"
+    design.write_text(NODE % "a1" + NODE % "a1" + "a: [\n")
+    result = run("--site", str(design))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"{design}:" in result.stderr
+    assert not home.exists()
+
+
 STRATEGY = """\
 schema: shipyard/DeploymentStrategy/v1
 metadata: {name: deployment-strategy}

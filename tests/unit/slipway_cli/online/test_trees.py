@@ -48,6 +48,11 @@ def test_an_action_as_a_tree(slipway: Slipway, server: Server) -> None:
     assert server.request.params["depth"] == "4"
 
 
+def test_the_answer_itself(slipway: Slipway, server: Server) -> None:
+    server.on("GET", f"/actions/{ID}/tree", tree())
+    assert json.loads(slipway("describe", ID, "--tree", "-o", "json").stdout) == tree()
+
+
 def test_what_is_over_is_history(slipway: Slipway, server: Server) -> None:
     shown = tree("failed", "error", verdict="critical group control failed", superseded="superseded by revision 4")
     server.on("GET", f"/actions/{ID}/tree", shown)
