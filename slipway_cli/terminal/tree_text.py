@@ -129,11 +129,7 @@ def status_counts(entry: Data, sheet: Sheet) -> str:
 
     Pending nodes that serve something meanwhile have a symbol of their own: `↑ 12`.
     """
-    found = entry.get("counts") or {}
-    numbers: Counter[Status] = Counter()
-    for name, number in found.items():
-        numbers[status_from(str(name))] += int(number)
-    parts = parts_of(numbers, _words(entry.get("pending_serves") or {}), tuple(reversed(Status)))
+    parts = parts_of(_counts(entry), _words(entry.get("pending_serves") or {}), tuple(reversed(Status)))
     return " ".join(f"{sheet.symbol(part.status, part.serves)} {part.number}" for part in parts)
 
 
@@ -167,9 +163,15 @@ def tree_changes(root: Data, before: dict[tuple[str, ...], str]) -> Iterator[str
 
 def _numbers(entry: Data) -> str:
     """Say how many of a phase's nodes ended in which way, the worst first; above a phase nodes would count twice."""
-    found = {status_from(name): number for name, number in (entry.get("counts") or {}).items()}
-    worst_first = [status for status in reversed(Status) if found.get(status)] if entry.get("kind") == "phase" else ()
-    return ", ".join(f"{found[status]} {status}" for status in worst_first)
+    found = _counts(entry) if entry.get("kind") == "phase" else {}
+    return ", ".join(f"{found[status]} {status}" for status in reversed(Status) if found.get(status))
+
+
+def _counts(entry: Data) -> Counter[Status]:
+    numbers: Counter[Status] = Counter()
+    for name, number in (entry.get("counts") or {}).items():
+        numbers[status_from(str(name))] += int(number)
+    return numbers
 
 
 def _walk(entry: Data, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Data]]:
