@@ -103,9 +103,9 @@ def test_rule_37_a_changed_profile_is_a_change_of_its_nodes_with_the_fields_that
         assert [(one.path, one.before, one.after) for one in changed.fields] == [
             ("$.data.platform.image", "jammy", "noble")
         ]
-        each = plan.nodes[name].difference
-        assert (each.done_version, each.done_revision, each.wanted_version, each.wanted_revision) == (1, 1, 2, 2)
-    assert plan.nodes["b"].groups == ("one", "two")
+        data = plan.nodes[name].to_data(1)
+        assert (data["done"], data["wanted"]) == ({"version": 1, "revision": 1}, {"version": 2, "revision": 2})
+    assert (plan.nodes["b"].groups, data["allowed_by"]) == (("one", "two"), "--allow-redeploy")
     assert [(one.name, one.counts[Deed.WITHHOLD], one.counts[Deed.LEAVE], one.submitted) for one in plan.groups] == [
         ("one", 1, 0, 1),
         ("two", 1, 1, 0),
