@@ -18,7 +18,6 @@ from fastapi.responses import Response
 
 from site_engine.errors import UnknownNodes
 from site_engine.node_lists import last_conditions
-from site_engine.parameters import ParameterError
 from site_engine.plans.differences import node_difference
 from site_engine.wishes import named_nodes, require_in_use, set_states, touch_nodes
 from site_store import AskedState, SiteStore
@@ -51,6 +50,10 @@ _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
 _LONGEST_DAYS: Final = 3650
 
 
+class _NotSound(ValueError):
+    """What was entered cannot be meant: the message says what to write."""
+
+
 @router.get("/sites/{site}/states/set", dependencies=[access.may_control])
 def ask(request: Request, site: str, store: Store) -> Response:
     """Ask which state is to be set for which nodes."""
@@ -71,7 +74,7 @@ def do(request: Request, site: str, body: RawBody, store: Store, user: access.Us
         return _form(request, site, given)
     try:
         nodes, wanted = _read(store, site, given)
-    except (ParameterError, UnknownNodes) as error:
+    except (_NotSound, UnknownNodes) as error:
         return _form(request, site, given, str(error))
     probe = replace(wanted, force=False, probe=True)
     objections = set_states(store, site, nodes, probe, user).change.objections
@@ -100,21 +103,21 @@ def _form(request: Request, site: str, given: Mapping[str, str], problem: str = 
 
 
 def _read(store: SiteStore, site: str, given: Mapping[str, str]) -> tuple[tuple[str, ...], AskedState]:
-    """Return the nodes that are meant, and what is to be set. Raises `ParameterError` and `UnknownNodes`."""
+    """Return the nodes that are meant, and what is to be set. Raises `_NotSound` and `UnknownNodes`."""
     names = [line.strip() for line in given["nodes"].splitlines() if line.strip()]
     if not (names or given["group"] or given["rack"]):
-        raise ParameterError(["name at least one node, a group or a rack"])
+        raise _NotSound("name at least one node, a group or a rack")
     if given["state"] not in STATES:
-        raise ParameterError(["choose the state that is to be set"])
+        raise _NotSound("choose the state that is to be set")
     state = _A(given["state"])
     if state is not _A.UP and not given["reason"]:
-        raise ParameterError([f"say why nodes are set to {state}"])
+        raise _NotSound(f"say why nodes are set to {state}")
     if len(given["reason"]) > LONGEST_REASON:
-        raise ParameterError([f"the reason has more than {LONGEST_REASON} characters: shorten it"])
+        raise _NotSound(f"the reason has more than {LONGEST_REASON} characters: shorten it")
     until = _moment(given["until"], store.now()) if given["until"] else None
     nodes = named_nodes(store, site, _parted(store, site, names), given["group"] or None, given["rack"] or None)
     if not nodes:
-        raise ParameterError(["these are no nodes: name at least one"])
+        raise _NotSound("these are no nodes: name at least one")
     return nodes, AskedState(state, given["reason"], until, force=given["force"] == "yes")
 
 
@@ -140,9 +143,9 @@ def _moment(text: str, now: datetime) -> datetime:
             found = datetime.fromisoformat(text)
             moment = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise ParameterError([f"until {text[:40]!r} is no time: {example}"]) from error
+        raise _NotSound(f"until {text[:40]!r} is no time: {example}") from error
     if not now < moment < now + timedelta(days=_LONGEST_DAYS):
-        raise ParameterError([f"until {minute(moment)} is over or ten years away: {example}"])
+        raise _NotSound(f"until {minute(moment)} is over or ten years away: {example}")
     return moment
 
 
