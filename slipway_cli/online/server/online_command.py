@@ -143,6 +143,9 @@ class TargetGroup(click.Group):
             args = [head, rest, *args[1:]]
         elif "action" in self.commands and (_ID.fullmatch(args[0]) or _RUN_ID.fullmatch(args[0])):
             args = ["action", *args]
+        elif slash and args[0] not in self.commands:
+            takes = " or ".join(f"{name}/…" for name in sorted(self.commands))
+            raise click.UsageError(f"{ctx.info_name} takes {takes}, and not {head}/…", ctx)
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

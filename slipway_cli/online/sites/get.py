@@ -80,9 +80,12 @@ def get_actions(server: SiteServer, output: str, limit: int) -> None:
         return "bold yellow" if action.get("waits") else verdict_style(action)
 
     def steps(action: Any) -> str:
-        # A step without work is none; a group that is skipped stands behind one that failed.
-        shown = (one for one in action.get("steps") or [] if one.get("state") != "skipped" or "." in str(one["id"]))
-        states = [step.get("state") for step in shown]
+        # A step without work is none; a group that is skipped stands behind one that failed, except in a dry run.
+        dry, states = (action.get("parameters") or {}).get("dry_run"), []
+        for step in action.get("steps") or []:
+            left_out = dry if "." in str(step["id"]) else step.get("state") == "skipped"
+            if not left_out:
+                states.append(step.get("state"))
         failed = states.count("failed")
         return f"{states.count('success')}/{len(states)}" + (f", {failed} failed" if failed else "")
 

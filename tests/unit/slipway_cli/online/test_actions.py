@@ -39,6 +39,13 @@ def test_the_list(slipway: Slipway, server: Server) -> None:
     assert (server.request.params["limit"], server.request.params["status"]) == ("5", "true")
 
 
+def test_no_group_of_a_dry_run_is_a_step_of_the_list(slipway: Slipway, server: Server) -> None:
+    groups = [{**STEP, "id": f"deploy_group.{name}", "state": state} for name, state in (("a", "skipped"), ("b", None))]
+    made = action(parameters={"dry_run": True}, steps=[{**STEP, "id": "report", "state": "success"}, *groups])
+    server.on("GET", "/actions", [made])
+    assert " 1/1 " in slipway("get", "actions").stdout.splitlines()[2]
+
+
 @pytest.mark.parametrize(
     ("more", "code"),
     [
@@ -200,6 +207,10 @@ def test_the_details_of_a_note(slipway: Slipway, server: Server) -> None:
 )
 def test_what_names_nothing_is_wrong_use(slipway: Slipway, server: Server, arguments: tuple[str, ...]) -> None:
     assert slipway(*arguments).exit_code == 2
+
+
+def test_what_a_verb_does_not_take_is_answered_with_what_it_takes(slipway: Slipway) -> None:
+    assert "logs takes step/…, and not action/…" in slipway("logs", f"action/{ID}", "report").stderr
 
 
 @pytest.mark.parametrize("verb", ["stop", "pause", "unpause"])
