@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from types import FrameType
 from typing import Final
 
 import click
@@ -90,7 +89,11 @@ def service_account(environ: Mapping[str, str]) -> ServiceAccount | None:
 
 
 class StopSignal:
-    """Waits until time is over or a signal ends the process. The handler only writes a byte."""
+    """Waits until time is over or a signal ends the process.
+
+    The byte that ends the waiting is written by Python's own handler, in whatever thread the system has it run: one in
+    Python would run once the main thread wakes.
+    """
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()
@@ -98,10 +101,8 @@ class StopSignal:
         self._signals = select.poll()
         self._signals.register(self._reader, select.POLLIN)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._on_signal)
-
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        self.wake()
+            signal.signal(number, lambda *_: None)
+        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
 
     def wake(self) -> None:
         """End the waiting, as a signal does."""

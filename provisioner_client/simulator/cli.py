@@ -41,6 +41,7 @@ _ONLY = {
     ),
     "maas": ("machines", "pool", "api_keys", "user_keys"),
 }
+_TICK = 0.1
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -226,7 +227,9 @@ def run(
         stack.callback(server.shutdown)
         shown = f"[{host}]" if ":" in host else host
         click.echo(f"listening on http://{shown}:{server.server_port}")
-        ended.wait()
+        # The system may hand a signal to any thread, and its handler runs once this one wakes.
+        while not ended.wait(_TICK):
+            pass
 
 
 def _refuse_options_of_another(context: click.Context, provisioner: str) -> None:

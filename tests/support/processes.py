@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import signal
@@ -10,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NoReturn
 
 from slipway_cli.embedded.processes import tied_program
@@ -49,6 +51,13 @@ def guarded(group: int) -> Iterator[None]:
             yield
         finally:
             guard.kill()
+
+
+def signal_another_thread(process: int, number: int) -> None:
+    """Send a signal to a thread of a process that is not its main one: to a process's signal the system may do so."""
+    thread = max(int(task.name) for task in Path(f"/proc/{process}/task").iterdir())
+    assert thread != process, "it has one thread"
+    assert ctypes.CDLL(None).tgkill(process, thread, number) == 0
 
 
 def die(*_arguments: object, **_more: object) -> NoReturn:

@@ -15,7 +15,7 @@ import pytest
 from site_engine.controller.controller import NAME
 from site_store import SiteStore
 from site_store.status.leases import lease_of
-from tests.support.processes import tied, wait_until
+from tests.support.processes import signal_another_thread, tied, wait_until
 from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site
 
@@ -69,7 +69,7 @@ def test_a_controller_that_is_told_to_end_gives_its_leases_back_though_the_api_s
         wait_until(lambda: len(hanging.taken) >= 2, "both wait for answers")
         held = [store.leases.get(name) for name in (NAME, lease_of(SITE))]
         assert all(one is not None and one.expires_at > store.now() for one in held)
-        process.send_signal(signal.SIGTERM)
+        signal_another_thread(process.pid, signal.SIGTERM)
         _, said = process.communicate(timeout=WATCHDOG)
     finally:
         process.kill()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from click.testing import CliRunner
 from provisioner_client.simulator.cli import main
 from tests.integration.provisioner_client.simulator.conftest import StartSimulator
 from tests.integration.provisioner_client.simulator.drydock_calls import Drydock, write_design
+from tests.support.processes import signal_another_thread
 from tests.support.simulators import Simulator
 
 COMMAND = [sys.executable, "-m", "provisioner_client.simulator"]
@@ -25,8 +28,11 @@ def _run(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, *options], capture_output=True, text=True, timeout=20, check=False)
 
 
+@pytest.mark.parametrize("send", [os.kill, signal_another_thread])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_says_where_it_listens_and_ends_cleanly(number: signal.Signals, tmp_path: Path) -> None:
+def test_it_says_where_it_listens_and_ends_cleanly(
+    number: signal.Signals, send: Callable[[int, int], None], tmp_path: Path
+) -> None:
     with subprocess.Popen(
         COMMAND,
         stdout=subprocess.PIPE,
@@ -40,8 +46,11 @@ def test_it_says_where_it_listens_and_ends_cleanly(number: signal.Signals, tmp_p
         line = process.stdout.readline()
         assert line.startswith("listening on http://127.0.0.1:")
         assert requests.get(f"{line.split()[-1]}/versions", timeout=5).status_code == 200
-        process.send_signal(number)
-        assert process.wait(5) == 0
+        send(process.pid, number)
+        try:
+            assert process.wait(5) == 0
+        finally:
+            process.kill()
         assert (process.stdout.read(), process.stderr.read()) == ("", "")
     assert list(tmp_path.iterdir()) == []
 
