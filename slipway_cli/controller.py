@@ -57,7 +57,7 @@ MISSING = (
 )
 
 _ANSWER = 10.0
-"""Seconds for an answer of Airflow's: two requests are shorter than the lease."""
+"""Seconds for an answer of Airflow's."""
 _IDLE = 3600.0
 _OBSERVE_ANSWER = 60.0
 """Seconds for the list of a large site."""
@@ -121,7 +121,7 @@ class StopSignal:
     type=FiniteRange(min=1, max=3600),
     default=10.0,
     show_default=True,
-    help="Seconds after which another controller leads the sites of one that was killed. The same for all controllers.",
+    help="Seconds after which the lease of a controller that was killed is free. The same for all controllers.",
 )
 def controller(url: str, lease: float) -> None:
     """Close actions whose run is over or gone, and check provisioners, until stopped. `slipway up` starts one.
@@ -146,7 +146,7 @@ def controller(url: str, lease: float) -> None:
         return
     with store, contextlib.ExitStack() as sessions:
         leaders, listener = _site_leaders(store, url, account, sessions, process_identity(), lease)
-        jobs = Controller(store, process_identity(), _jobs(url, account, sessions))
+        jobs = Controller(store, process_identity(), _jobs(url, account, sessions), lease_seconds=lease)
         failure = _work(stopped, {"sites": (leaders.run, leaders.end), "jobs": (jobs.run, jobs.end)})
         listener.close()
     if failure is not None:

@@ -2,6 +2,7 @@
 
 It holds a lease, and does its jobs one after the other, each again and again. A job that fails is tried again after
 growing pauses, and the others go on meanwhile. Before each step the lease is asked for: who has lost it stops there.
+While a step takes long, a thread beside it renews the lease.
 Each write of a job requires the lease in its own transaction, so that one who was frozen in between writes nothing
 (rule 55). What Slipway's API does for it, and what takes effect outside, is the same when it is done twice.
 The jobs are made by `close_dead_actions` below, and in `owner_jobs.py`, `upkeep.py` and
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 
 from site_engine.actions.dead_actions import AirflowRuns, reconcile_all
 from site_engine.errors import AccountRefused, EngineError
+from site_engine.process import repeated
 from site_store import Lease, LeaseLost, SiteStore, StoreError
 from site_store.status.leases import CONTROLLER
 from strategy_lib.actors import Registration, check_registrations
@@ -31,19 +33,23 @@ USER = "slipway"
 AIRFLOW = "airflow"
 """The subject of the check whether Airflow answers."""
 
-LEASE_SECONDS = 60.0
-"""A controller that was killed is followed by another after so long at the latest. Longer than any one request."""
-RENEWAL = 15.0
-"""Seconds between renewals."""
+LEASE_SECONDS = 10.0
+"""So long after its last renewal the lease of a controller that was killed is free."""
+RENEWALS = 3
+"""So often a lease is renewed in its time."""
+LONGEST_STEP = 60.0
+"""Seconds that one step may take, longer than any one request: the lease of who stands still for longer runs out."""
 TICK = 5.0
-"""Seconds between two looks, of the leader and of those who wait to become it."""
+"""Seconds between two looks of the leader."""
+WAITING_SHARE = 0.2
+"""Of the lease: seconds between two looks of those who wait to lead."""
 DEAD_ACTIONS_EVERY = 5.0
 LONGEST_PAUSE = 60.0
 """Seconds between two attempts at what keeps failing, at most."""
 MOST_REFUSALS = 3
 """So often in a row a leader's account is refused before it lets another lead."""
-LONGEST_STAND_BACK = 900.0
-"""Seconds that it leaves to others then, at most; a minute at first."""
+FIRST_STAND_BACK, LONGEST_STAND_BACK = 60.0, 900.0
+"""Seconds that it leaves to others then, at first and at most."""
 _NOTED_EVERY = 60.0
 """Seconds after which a check that finds the same as before is noted again."""
 
@@ -82,14 +88,17 @@ class Controller:
     ----------
     owner : names this process, as no other is named.
     monotonic : seconds on a clock that only goes forward.
+    lease_seconds : another leads so long after the last renewal of one that was killed, and a fifth of it more.
     """
 
     store: SiteStore
     owner: str
     jobs: Sequence[Job]
     monotonic: Callable[[], float] = time.monotonic
+    lease_seconds: float = LEASE_SECONDS
     _held: Lease | None = None
     _renewed: float = 0.0
+    _asked: float = 0.0
     _leader: str | None = None
     _stands_back_until: float = 0.0
     _over: threading.Event = field(default_factory=threading.Event)
@@ -109,22 +118,28 @@ class Controller:
         ----------
         pause : waits for so many seconds; returns True as soon as this process is told to stop.
         """
+        # Twice as often as it is due: it is never older than half of its time.
+        with repeated(self.prolong, self.lease_seconds / RENEWALS / 2, "controller-lease"):
+            try:
+                self._look_on(pause)
+            finally:
+                self.end()
+
+    def _look_on(self, pause: Callable[[float], bool]) -> None:
         failures = 0
-        try:
-            while True:
-                try:
-                    self.look()
-                    failures = 0
-                except LeaseLost as error:
-                    self._lost(error)
-                except StoreError as error:
-                    failures += 1
-                    if failures == 1:
-                        log.warning("The store does not answer, trying on: %s", error)
-                if pause(pause_after(failures) if failures else TICK):
-                    return
-        finally:
-            self.end()
+        while True:
+            try:
+                self.look()
+                failures = 0
+            except LeaseLost as error:
+                self._lost(error)
+            except StoreError as error:
+                failures += 1
+                if failures == 1:
+                    log.warning("The store does not answer, trying on: %s", error)
+            usual = TICK if self._held is not None else min(TICK, self.lease_seconds * WAITING_SHARE)
+            if pause(pause_after(failures) if failures else usual):
+                return
 
     def look(self) -> None:
         """Do what is due, if this process leads or can.
@@ -143,12 +158,26 @@ class Controller:
 
         Raises `LeaseLost`: another process may lead by now: stop here.
         """
-        if self._held is None:
+        held = self._held
+        if held is None:
             raise LeaseLost("this controller does not lead")
-        if self.monotonic() - self._renewed >= RENEWAL:
-            self._held = self.store.leases.renew(self._held, LEASE_SECONDS)
-            self._renewed = self.monotonic()
-        return self._held
+        self._asked = self.monotonic()
+        self._renew(held)
+        return held
+
+    def prolong(self) -> None:
+        """Renew the lease when it is time, while a step takes long; asked by a thread beside that which works.
+
+        One whose step has taken `LONGEST_STEP` may never come back: its lease runs out.
+
+        Raises `LeaseLost`: another process may lead by now, which the working thread learns at its next step.
+        """
+        held = self._held
+        if held is not None and self.monotonic() - self._asked < LONGEST_STEP:
+            self._renew(held)
+            if self._held is not held:
+                # It was given up while it was renewed.
+                self.store.leases.give_up(held)
 
     def note(self, subject: str, problem: str | None) -> None:
         """Keep what was found, and log it when it is news."""
@@ -176,14 +205,24 @@ class Controller:
             except StoreError as error:
                 log.warning("The lease could not be given up, and runs out by itself: %s", error)
 
+    def _renew(self, held: Lease) -> None:
+        began = self.monotonic()
+        if began - self._renewed >= self.lease_seconds / RENEWALS:
+            self.store.leases.renew(held, self.lease_seconds)
+            self._renewed = began
+
     def _leads(self) -> bool:
         if self._held is not None:
             self.lease()
             return True
         if self._over.is_set() or self.monotonic() < self._stands_back_until:
             return False
-        self._held = taken = self.store.leases.take(NAME, self.owner, LEASE_SECONDS)
-        self._renewed = self.monotonic()
+        began, taken = self.monotonic(), None
+        # Who asks for it stands in the way of its owner, who is just renewing it.
+        if NAME not in self.store.leases.of_others(self.owner):
+            taken = self.store.leases.take(NAME, self.owner, self.lease_seconds)
+        self._renewed = self._asked = began
+        self._held = taken
         if self._over.is_set():
             # It was asked to end meanwhile, and may have had nothing to give back then.
             self.give_up()
@@ -229,7 +268,7 @@ class Controller:
 
     def _stand_back(self, job: Job) -> None:
         """Let another lead, whose account may be a good one; then try again."""
-        seconds = min(LONGEST_STAND_BACK, LEASE_SECONDS * 2.0 ** min(job.refusals - MOST_REFUSALS, 10))
+        seconds = min(LONGEST_STAND_BACK, FIRST_STAND_BACK * 2.0 ** min(job.refusals - MOST_REFUSALS, 10))
         log.warning("This controller's account is refused: it lets another lead, and tries again in %d s.", seconds)
         self.give_up()
         self._leader = None

@@ -38,18 +38,19 @@ class LeaseLost(StoreError):
     """A lease has run out or was given up, and another process may have it: nothing was written; take it again."""
 
 
-def require_lease(tx: Connection, held: Lease, now: datetime) -> None:
+def require_lease(tx: Connection, held: Lease, now: datetime, *, renews: bool = False) -> None:
     """Refuse what the caller's transaction writes unless the lease is still held; nobody else gets it meanwhile.
 
     Parameters
     ----------
     now : the database's time.
+    renews : the transaction writes the lease itself, so others that write under it are waited for.
 
     Raises
     ------
     LeaseLost : it has run out or was given up, and another may have it.
     """
-    row = tx.execute(select(lease).where(lease.c.name == held.name).with_for_update(read=True)).one_or_none()
+    row = tx.execute(select(lease).where(lease.c.name == held.name).with_for_update(read=not renews)).one_or_none()
     if row is None or row.epoch != held.epoch or row.expires_at <= now:
         raise LeaseLost(f"the lease {held.name!r} of {held.owner} (epoch {held.epoch}) is lost: take it again")
 
@@ -145,11 +146,14 @@ class Leases(LedRepository):
         """
 
         def work(tx: Connection, now: datetime) -> Lease:
-            until = now + timedelta(seconds=seconds)
-            tx.execute(update(lease).where(lease.c.name == held.name).values(expires_at=until, renewed=now))
+            # A long write under this lease is waited for, and the time counts from then on.
+            require_lease(tx, held, now, renews=True)
+            renewed = self._shared_now(tx)
+            until = renewed + timedelta(seconds=seconds)
+            tx.execute(update(lease).where(lease.c.name == held.name).values(expires_at=until, renewed=renewed))
             return replace(held, expires_at=until)
 
-        return self._transact_led(held, work)
+        return self._transact(work)
 
     def renew_all(self, held: Collection[Lease], seconds: float) -> dict[str, Lease]:
         """Prolong many leases at once, and return those that were, by name.

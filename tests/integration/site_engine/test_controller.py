@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import threading
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 
@@ -14,11 +16,13 @@ from site_engine.controller.controller import (
     AIRFLOW,
     LEASE_SECONDS,
     LONGEST_PAUSE,
+    LONGEST_STEP,
     MOST_REFUSALS,
     NAME,
-    RENEWAL,
+    RENEWALS,
     TICK,
     USER,
+    WAITING_SHARE,
     Controller,
     Job,
     close_dead_actions,
@@ -29,6 +33,7 @@ from site_engine.controller.upkeep import METRICS_EVERY, give_metrics
 from site_engine.errors import AccountRefused, AirflowApiError
 from site_store import ActionState, Lease, LeaseLost, NewAction, SiteStore, StoreUnavailable
 from site_store.actions.abort import CLOSE
+from tests.support.processes import wait_until
 from tests.support.stores import check_results
 
 
@@ -181,14 +186,103 @@ def test_one_that_is_told_to_end_by_another_thread_leaves_no_lease_behind(
 
 def test_the_lease_is_renewed_now_and_then_and_not_at_every_look(store: SiteStore, clock: Clock) -> None:
     leader = made(store, clock, "one")
+    leader.lease_seconds = 60
     ends = []
-    for _ in range(int(2 * RENEWAL / TICK) + 1):
+    for _ in range(9):
         leader.look()
         lease = store.leases.get(NAME)
         assert lease is not None
         ends.append((lease.expires_at - clock.now()).seconds)
         clock.seconds += TICK
-    assert ends == [60, 55, 50, 60, 55, 50, 60]
+    assert ends == [60, 55, 50, 45, 60, 55, 50, 45, 60]
+
+
+def test_a_leader_whose_step_takes_long_keeps_its_lease_and_one_that_never_comes_back_loses_it(
+    store: SiteStore, clock: Clock
+) -> None:
+    done: list[str] = []
+    other = made(store, clock, "two", counting(done, "b"))
+    led: list[float] = []
+
+    def work(controller: Controller) -> None:
+        began = clock.seconds
+        with contextlib.suppress(LeaseLost):
+            while clock.seconds - began < 2 * LONGEST_STEP:
+                # As the thread beside this one does.
+                clock.seconds += LEASE_SECONDS / RENEWALS / 2
+                controller.prolong()
+                other.look()
+                led.extend([clock.seconds - began] if not done else [])
+        controller.lease()
+
+    with pytest.raises(LeaseLost):
+        made(store, clock, "one", Job("slow", TICK, work)).look()
+    assert LONGEST_STEP <= max(led) < LONGEST_STEP + LEASE_SECONDS
+    assert done[:1] == ["b"]
+
+
+def test_a_lease_that_is_given_up_while_it_is_renewed_stays_given_up(
+    store: SiteStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    ending = made(store, clock, "one", counting(done, "a"))
+    ending.look()
+    clock.seconds += LEASE_SECONDS / RENEWALS
+    renew = store.leases.renew
+
+    def late(held: Lease, seconds: float) -> Lease:
+        renewed = renew(held, seconds)
+        ending._held = None
+        return renewed
+
+    monkeypatch.setattr(store.leases, "renew", late)
+    ending.prolong()
+    made(store, clock, "two", counting(done, "b")).look()
+    assert done == ["a", "b"]
+
+
+def test_a_leader_at_a_long_step_is_renewed_by_a_thread_of_its_own_until_it_ends(
+    store: SiteStore, clock: Clock
+) -> None:
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def work(_controller: Controller) -> None:
+        begun.set()
+        goes_on.wait(30)
+
+    leader = made(store, clock, "one", Job("slow", TICK, work))
+    leader.lease_seconds = 0.3
+    thread = threading.Thread(target=leader.run, args=(lambda _seconds: True,))
+    thread.start()
+    try:
+        assert begun.wait(30)
+        first = store.leases.get(NAME)
+        assert first is not None
+        clock.seconds += 0.2
+        wait_until(lambda: (store.leases.get(NAME) or first).expires_at > first.expires_at, "it is renewed")
+    finally:
+        goes_on.set()
+        thread.join()
+    last = store.leases.get(NAME)
+    assert last is not None
+    assert last.expires_at <= clock.now(), "and it is given back"
+
+
+def test_who_waits_asks_so_often_that_another_leads_within_fifteen_seconds(store: SiteStore, clock: Clock) -> None:
+    done: list[str] = []
+    made(store, clock, "killed", counting(done, "a")).look()
+    waiting, pauses = made(store, clock, "two", counting(done, "b")), list[float]()
+
+    def pause(seconds: float) -> bool:
+        pauses.append(seconds)
+        clock.seconds += seconds
+        return "b" in done
+
+    # At the worst it has looked right before the lease ran out.
+    clock.seconds += 0.1
+    waiting.run(pause)
+    assert sum(pauses[:-1]) <= LEASE_SECONDS * (1 + WAITING_SHARE) < 15
+    assert set(pauses[:-1]) == {LEASE_SECONDS * WAITING_SHARE}
 
 
 def test_dead_actions_are_closed_and_the_audit_names_slipway(store: SiteStore, clock: Clock, runs: Runs) -> None:
@@ -244,8 +338,8 @@ def test_an_outage_of_airflow_closes_nothing_and_is_over_by_itself(
     assert len([line for line in caplog.messages if "does not answer" in line]) == 1
     runs.away = False
     for _ in range(int(LONGEST_PAUSE / TICK) + 1):
-        clock.seconds += TICK
         leader.look()
+        clock.seconds += TICK
     assert store.actions.get(gone).state is ActionState.CANCELLED
     assert problems(store)[AIRFLOW] is None
 
@@ -308,8 +402,9 @@ def test_owners_are_looked_at_and_a_silent_airflow_is_one_of_them(store: SiteSto
         "airflow: scheduler": None,
         "airflow: triggerer": "Airflow says unhealthy",
     }
-    clock.seconds += OWNERS_EVERY
-    leader.look()
+    for _ in range(int(OWNERS_EVERY / TICK)):
+        clock.seconds += TICK
+        leader.look()
     assert problems(store)["airflow: api-server"] == "Airflow does not answer"
     assert problems(store)["airflow: scheduler"] is None, "what was known last stays"
 

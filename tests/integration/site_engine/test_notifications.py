@@ -73,7 +73,7 @@ def go_on(controller: Controller, clock: Clock, seconds: float, step: float = SE
     while clock.seconds < until:
         clock.seconds += step
         controller.look()
-        if step > LEASE_SECONDS:
+        if step >= LEASE_SECONDS:
             controller.give_up()
 
 

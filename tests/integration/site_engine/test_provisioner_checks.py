@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from site_engine.controller.controller import RENEWAL, TICK, Controller, Job
+from site_engine.controller.controller import TICK, Controller, Job
 from site_engine.controller.owner_jobs import PROVISIONERS_EVERY, check_provisioners
 from site_engine.errors import AirflowApiError
 from site_store import SiteStore
@@ -59,8 +59,8 @@ def test_every_provisioner_is_asked_and_the_last_answer_is_kept(store: SiteStore
     leader.look()
     assert problems(store)["provisioner of site beta"] == "Drydock does not answer", "not asked again so soon"
     # As it goes on in between, it keeps its lease.
-    for _ in range(int(PROVISIONERS_EVERY / RENEWAL) + 1):
-        clock.sleep(RENEWAL)
+    for _ in range(int(PROVISIONERS_EVERY / TICK) + 1):
+        clock.sleep(TICK)
         leader.look()
     assert set(problems(store).values()) == {None}
 

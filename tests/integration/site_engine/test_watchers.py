@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from site_engine.controller.controller import LEASE_SECONDS, Controller
-from site_engine.controller.notifications import TELL_EVERY, in_thread, tell_watchers
+from site_engine.controller.controller import Controller
+from site_engine.controller.notifications import LONG, TELL_EVERY, in_thread, tell_watchers
 from site_engine.monitoring.metrics import WATCHER_CHANGES
 from site_engine.trees.metric_samples import read_samples
 from site_engine.watchers import DesignWatcher, Told
@@ -162,7 +162,7 @@ def test_a_watcher_that_does_not_come_back_holds_up_nobody_else(
     assert begun.wait(30)
     assert ended.acquire(timeout=30), "the other one has been told"
     commit_design(watched.store, SITE, design("r2"))
-    while watched.seconds < LEASE_SECONDS + 3 * TELL_EVERY:
+    while watched.seconds < LONG + 3 * TELL_EVERY:
         watched.look(controller)
     assert ended.acquire(timeout=30), "the other one has been told again"
     assert (watched.results()["other", "told"], watched.results()["hangs", "waiting"]) == (2, 1)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, select, text
 
 from site_store import LeaseLost, SiteStore
+from site_store.status.leases import require_lease
 from site_store.tables import check_result, lease
 from tests.integration.site_store.racing import CALLERS, at_once
 from tests.integration.site_store.scenario import FakeClock, some
+from tests.support.processes import wait_until
 
 NAME = "controller"
 
@@ -95,6 +99,34 @@ def test_many_are_prolonged_at_once_and_those_that_are_lost_are_not(store: SiteS
     clock.move(30)
     assert store.leases.renew_all(mine, 30) == {}, "what has run out is lost, even to nobody"
     assert store.leases.renew_all([], 30) == {}
+
+
+def test_a_renewal_waits_for_a_long_write_under_the_lease_and_counts_from_its_end(
+    stores: list[SiteStore], clock: FakeClock
+) -> None:
+    held = some(stores[0].leases.take(NAME, "one", 30))
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def write(tx: Connection) -> None:
+        require_lease(tx, held, clock())
+        begun.set()
+        assert goes_on.wait(30)
+
+    def waits() -> bool:
+        query = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return bool(stores[2]._database.read(lambda tx: tx.scalar(query)))
+
+    with ThreadPoolExecutor(2) as threads:
+        writing = threads.submit(stores[0]._database.write, write)
+        assert begun.wait(30)
+        clock.move(29)
+        renewing = threads.submit(stores[1].leases.renew, held, 30)
+        wait_until(waits, "the renewal waits")
+        clock.move(20)
+        goes_on.set()
+        writing.result()
+        assert renewing.result().expires_at == clock() + timedelta(seconds=30)
+    assert stores[3].leases.take(NAME, "two", 30) is None
 
 
 def test_what_was_given_up_is_free_at_once(store: SiteStore) -> None:
