@@ -7,7 +7,8 @@ from sqlalchemy import Connection
 
 from site_store.sql.address import resolve
 from site_store.sql.database import Database
-from site_store.sql.schema_version import VERSION_TABLE
+from site_store.sql.fence import install
+from site_store.sql.schema_version import VERSION_TABLE, lowest_writer
 from site_store.tables import metadata
 
 
@@ -22,10 +23,12 @@ def run(connection: Connection) -> None:
     )
     with context.begin_transaction():
         context.run_migrations()
+        # Behind each upgrade, so that no step can forget it (rule 60).
+        install(connection, list(metadata.tables), lowest_writer(context.config))
 
 
 given = context.config.attributes.get("connection")
 if given is not None:
     run(given)
 else:
-    Database(resolve(), bounded=False).write(run)
+    Database(resolve(), bounded=False).upgrade(run)

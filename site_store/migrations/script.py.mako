@@ -10,6 +10,9 @@ down_revision = ${repr(down_revision)}
 branch_labels = None
 depends_on = None
 
+#: Whether code of the schema before may go on beside that of this one: it only adds what older code survives.
+ROLLING = False
+
 
 def upgrade() -> None:
     """${message}."""

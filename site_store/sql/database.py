@@ -19,8 +19,9 @@ from psycopg.pq import TransactionStatus
 from sqlalchemy import URL, Connection, Engine, Pool, Table, create_engine, event
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
+from site_store.sql import fence
 from site_store.sql.address import describe
-from site_store.sql.errors import StoreError, StoreUnavailable, ValueRefused
+from site_store.sql.errors import SchemaNotCurrent, StoreError, StoreUnavailable, ValueRefused
 from site_store.sql.postgresql import analyse, database_time, given_clock, known_rows
 
 T = TypeVar("T")
@@ -85,6 +86,7 @@ class Database:
         """
         self.url = url
         self._given_clock = now
+        self._version = fence.CURRENT
         self.name = describe(url)
         self.engine = _engine(url, bounded, idle_seconds)
         # One snapshot for all statements of a read.
@@ -107,8 +109,22 @@ class Database:
         `work` may run several times, and must therefore change nothing but the database.
 
         Raises `StoreUnavailable`: the database could not be reached, or stayed locked. Repeating the whole call is
-        safe. Raises `ValueRefused`: the database refused a value.
+        safe. Raises `ValueRefused`: the database refused a value. Raises `SchemaNotCurrent`: the store was upgraded
+        since this process began, and its version may not write there any more (rule 60).
         """
+        return self.write_at(lambda tx, _: work(tx))
+
+    def write_at(self, work: Callable[[Connection, datetime], T]) -> T:
+        """Do the same with the time of the database: to ask whether one may write tells it (`shared_time`)."""
+
+        def admitted(tx: Connection) -> T:
+            moment = fence.enter(tx, self._version)
+            return work(tx, self._given_clock() if self._given_clock else moment)
+
+        return self._run(self.engine, admitted, keep=True)
+
+    def upgrade(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` as `write` does, whatever the schema is: for what brings that up to date."""
         return self._run(self.engine, work, keep=True)
 
     def refresh_statistics(self, rows: int, *tables: Table) -> None:
@@ -157,6 +173,8 @@ class Database:
 
     def _explained(self, error: DBAPIError) -> StoreError:
         reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
+        if getattr(error.orig, "sqlstate", None) == fence.REFUSED:
+            return SchemaNotCurrent(f"the {self.name} refuses it: {reason}")
         # What is larger than can be indexed is an OperationalError too, and does not get smaller by repetition.
         wrong = str(getattr(error.orig, "sqlstate", None) or "").startswith(_LIMIT_EXCEEDED)
         ended = getattr(error.orig, "sqlstate", None) == _ENDED_FOR_SILENCE
@@ -178,8 +196,8 @@ class Repository:
         return self._database.shared_time(tx)
 
     def _transact(self, work: Callable[[Connection, datetime], T]) -> T:
-        """Run `work` in one transaction, with the database's time (`Database.write`)."""
-        return self._database.write(lambda tx: work(tx, self._shared_now(tx)))
+        """Run `work` in one transaction, with the database's time (`Database.write_at`)."""
+        return self._database.write_at(work)
 
 
 def _asks_for_repetition(error: DBAPIError) -> bool:
@@ -207,6 +225,8 @@ class _BoundedConnection(psycopg.Connection[Any]):
 def _engine(url: URL, bounded: bool, idle_seconds: float | None = None) -> Engine:
     engine = create_engine(
         url,
+        # Whatever the server's default is: who may write is read behind the lock of that (rule 60).
+        isolation_level="READ COMMITTED",
         hide_parameters=True,
         json_serializer=_dump_json,
         pool_pre_ping=True,

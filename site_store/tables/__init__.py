@@ -33,7 +33,7 @@ from site_store.tables.documents import (
     site_audit,
     site_stop,
 )
-from site_store.tables.events import check_result, delivery, event, lease, outbox
+from site_store.tables.events import check_result, delivery, event, lease, outbox, store_state
 from site_store.tables.metadata import metadata
 from site_store.tables.node_states import (
     is_not_up,

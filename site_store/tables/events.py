@@ -1,8 +1,8 @@
-"""What happened, who is told of it, and what the controller keeps for itself."""
+"""What happened, who is told of it, what the controller keeps for itself, and the one row about the store itself."""
 
 from __future__ import annotations
 
-from sqlalchemy import Column, ForeignKey, Identity, Index, Integer, String, Table, Text, text
+from sqlalchemy import CheckConstraint, Column, ForeignKey, Identity, Index, Integer, String, Table, Text, text
 
 from site_store.tables.metadata import Json, Serial, UtcDateTime, metadata
 
@@ -77,4 +77,14 @@ delivery = Table(
     Column("delivered", UtcDateTime),
     Column("error", Text),
     Index("ix_delivery_due", "next_try", postgresql_where=_UNDELIVERED),
+)
+
+# The store itself: one row, which `slipway store upgrade` writes (rule 60).
+
+store_state = Table(
+    "store_state",
+    metadata,
+    Column("id", Integer, CheckConstraint("id = 1", name="one_row"), primary_key=True, autoincrement=False),
+    # The oldest schema whose code may write: code of older ones is refused.
+    Column("writes_from", String, nullable=False),
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from site_store.sql.schema_version import CURRENT
+from site_store.sql.fence import CURRENT
 from strategy_lib.settings import SETTINGS
 
 ROOT = Path(__file__).parent.parent.parent

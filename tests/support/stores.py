@@ -21,7 +21,7 @@ from site_store import SiteStore
 from site_store.nodes.node_errors import NodeErrorRecord, error_record, errors_of_node
 from site_store.sql.rows import filled
 from site_store.status.status_records import DeliveryRecord
-from site_store.tables import check_result, delivery, metadata
+from site_store.tables import check_result, delivery, metadata, store_state
 from strategy_lib.status.node_row import NodeRow
 from tests.support.processes import guarded
 
@@ -92,7 +92,11 @@ class _Database:
         self._connection.execute(f"SET session_replication_role = replica; SET lock_timeout = '{_PATIENCE}'".encode())
         self._emptied = "; ".join(
             [
-                *(f"DELETE FROM {table.name}" for table in reversed(metadata.sorted_tables)),
+                *(
+                    f"DELETE FROM {table.name}"
+                    for table in reversed(metadata.sorted_tables)
+                    if table is not store_state
+                ),
                 *(
                     f"SELECT setval(pg_get_serial_sequence('{table.name}', '{column.name}'), 1, false)"
                     for table in metadata.sorted_tables

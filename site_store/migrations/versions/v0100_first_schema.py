@@ -13,6 +13,9 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
+#: Nothing of Slipway's was there before it.
+ROLLING = False
+
 #: The version of the digests of nodes that stores of this schema hold (rule 38).
 DIGESTS = 3
 

@@ -14,7 +14,8 @@ from site_store import NewAction, NewPlan, PlannedGroup, SchemaNotCurrent, SiteS
 from site_store.__main__ import main
 from site_store.sql.address import resolve
 from site_store.sql.database import Database
-from site_store.sql.schema_version import CURRENT, VERSION_TABLE
+from site_store.sql.fence import CURRENT
+from site_store.sql.schema_version import VERSION_TABLE
 from site_store.tables import metadata
 from strategy_lib.strategy import Group
 from tests.support.stores import upgrade_fails_at
@@ -65,7 +66,8 @@ def test_upgrade_by_several_at_once(empty_url: str) -> None:
 def test_another_schema_is_refused(empty_url: str, found: str, advice: str) -> None:
     SiteStore.upgrade(empty_url)
     database = Database(resolve(empty_url))
-    database.write(lambda tx: tx.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '{found}'")))
+    newer = f"UPDATE {VERSION_TABLE} SET version_num = '{found}'; UPDATE store_state SET writes_from = '{found}'"
+    database.write(lambda tx: tx.execute(text(newer)))
     database.close()
     with pytest.raises(SchemaNotCurrent, match=advice) as caught:
         SiteStore.open(empty_url)

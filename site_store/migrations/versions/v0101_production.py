@@ -1,0 +1,34 @@
+"""Production: who may write in the store is a row of it (rule 60)."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+from site_store.tables import metadata
+
+revision = "0101"
+down_revision = "0100"
+branch_labels = None
+depends_on = None
+
+#: Code of the schema before may not write beside that of this one: 0.9.0 does not ask whether it may.
+ROLLING = False
+
+
+def upgrade() -> None:
+    """Bring a store of schema 0100 to this one; a new store has it from its tables, and never runs this."""
+    _wait_for_writers()
+    op.create_table(
+        "store_state",
+        sa.Column("id", sa.Integer(), sa.CheckConstraint("id = 1", name="one_row"), autoincrement=False),
+        sa.Column("writes_from", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_store_state"),
+    )
+
+
+def _wait_for_writers() -> None:
+    """Wait for transactions of 0.9.0, which share no lock, and keep them from writing until the fence stands."""
+    tx = op.get_bind()
+    own = sorted(set(sa.inspect(tx).get_table_names()) & set(metadata.tables))
+    tx.execute(sa.text(f"LOCK TABLE {', '.join(own)} IN SHARE ROW EXCLUSIVE MODE"))
