@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
+from zipfile import ZipFile
 
 from uv import find_uv_bin
 
@@ -50,17 +53,35 @@ def build_wheel(work: Path) -> Path:
         copy = tree / file.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, copy)
+    return pack(tree, work / "wheel")
+
+
+def pack(tree: Path, folder: Path, moment: int | None = None) -> Path:
+    """Build the wheel of a tree into a folder, without a network, with the setuptools of this environment.
+
+    `moment`: when the tree was made, in seconds since 1970: then the same tree gives the same bytes.
+    """
     done = subprocess.run(
         [
             find_uv_bin(),
             *("build", "--wheel", "--offline", "--no-config", "--no-build-isolation"),
-            *("--python", sys.executable, "--out-dir", str(work / "wheel"), str(tree)),
+            *("--python", sys.executable, "--out-dir", str(folder), str(tree)),
         ],
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
+        umask=0o022,
+        env=os.environ | ({} if moment is None else {"SOURCE_DATE_EPOCH": str(moment)}),
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    (wheel,) = (work / "wheel").glob("*.whl")
+    (wheel,) = folder.glob("*.whl")
     return wheel
+
+
+def files_sha256(wheel: Path) -> str:
+    """Return a digest over the sorted files of a wheel, without what the tool that made it adds about them."""
+    with ZipFile(wheel) as opened:
+        names = sorted(name for name in opened.namelist() if ".dist-info/" not in name)
+        lines = "".join(f"{sha256(opened.read(name)).hexdigest()}  {name}\n" for name in names)
+    return sha256(lines.encode()).hexdigest()
