@@ -50,6 +50,7 @@ from site_store.status.metrics import Metrics
 from site_store.status.object_changes import ObjectChanges
 from site_store.status.outbox import Outbox
 from site_store.status.owners import Owners, Watches
+from site_store.status.processes import Processes
 from site_store.status.reporters import Reporters
 from site_store.trees.plan_facts import PlanFactsOfSites
 from site_store.trees.site_cards import PublishedViews, SiteCards
@@ -173,6 +174,7 @@ class SiteStore:
         self.checks = Checks(database)
         self.owners = Owners(database)
         self.watches = Watches(database)
+        self.processes = Processes(database)
         self.metrics = Metrics(database)
         self.reporters = Reporters(database)
         self.outbox = Outbox(database)

@@ -35,9 +35,10 @@ from site_engine.controller.repairs import Remedies, repair_nodes
 from site_engine.controller.upkeep import forget_events, forget_notifications, give_metrics, merge_counts, note_runs
 from site_engine.errors import NotDelivered
 from site_engine.extensions import check_installed, installed_checks, installed_watchers
+from site_engine.monitoring.process_notes import ProcessNotes, common_environment
 from site_engine.node_states.leadership import SiteLeaders
 from site_engine.process import process_identity
-from site_store import Lease, OutboxRecord, SiteStore, StoreError, StoreNotConfigured
+from site_store import Lease, OutboxRecord, Role, SiteStore, StoreError, StoreNotConfigured
 from slipway_cli.options import examples
 from strategy_lib.parsing.node_networks import NodeNetworks
 from strategy_lib.parsing.notifications import Target, Webhook
@@ -47,6 +48,7 @@ from strategy_lib.settings import (
     SLIPWAY_SERVICE_PASSWORD,
     SLIPWAY_SERVICE_PASSWORD_FILE,
     SLIPWAY_SERVICE_USER,
+    SLIPWAY_URL,
 )
 
 log = logging.getLogger("slipway.controller")
@@ -144,11 +146,15 @@ def controller(url: str, lease: float) -> None:
     store = _open(stopped, lease * _IDLE_SHARE)
     if store is None:
         return
+    said = {**common_environment(()), "settings": {SLIPWAY_URL.name: url}}
+    notes = ProcessNotes(lambda: Role.CONTROLLER, lambda *_: said)
+    notes.begin()
     with store, contextlib.ExitStack() as sessions:
         leaders, listener = _site_leaders(store, url, account, sessions, process_identity(), lease)
         jobs = Controller(store, process_identity(), _jobs(url, account, sessions), lease_seconds=lease)
         failure = _work(stopped, {"sites": (leaders.run, leaders.end), "jobs": (jobs.run, jobs.end)})
         listener.close()
+        notes.end()
     if failure is not None:
         log.critical("This controller ends by a defect of Slipway's.", exc_info=failure)
     log.info("Stopped.")

@@ -6,6 +6,7 @@ when they start: a task that is forked then has them without a cost.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from airflow.sdk import BaseOperator, BaseOperatorLink
 if TYPE_CHECKING:
     from airflow.sdk.types import TaskInstanceKey
 
+    from site_engine.monitoring.process_notes import ProcessNotes
     from site_engine.provisioners import Provisioners
 
 
@@ -74,14 +76,27 @@ class LazyApp:
 
 
 class LazyLogin:
-    """ASGI middleware around Airflow: stands in for :class:`slipway_api.keystone.wrong_passwords.SlowedLogin`."""
+    """ASGI middleware around Airflow: stands in for :class:`slipway_api.keystone.wrong_passwords.SlowedLogin`.
+
+    It sees the API server begin and end, and has it noted in the store meanwhile.
+    """
 
     def __init__(self, app: Any) -> None:
         self._app = app
         self._slowed: Any = None
+        self._notes: ProcessNotes | None = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve one request; all but a login pass."""
+        if scope["type"] == "lifespan":
+            # What that loads does not delay the start.
+            threading.Thread(target=self._begin_notes, name="process note", daemon=True).start()
+            try:
+                await self._app(scope, receive, send)
+            finally:
+                if self._notes is not None:
+                    self._notes.end()
+            return
         if scope["type"] != "http" or scope["method"] != "POST" or not scope["path"].endswith(_LOGINS):
             await self._app(scope, receive, send)
             return
@@ -91,15 +106,35 @@ class LazyLogin:
             self._slowed = SlowedLogin(self._app)
         await self._slowed(scope, receive, send)
 
+    def _begin_notes(self) -> None:
+        from slipway_airflow.process_environment import api_server_notes
 
-class Preloading:
-    """Loads the operators in the scheduler, the DAG processor and the triggerer, before they fork anything."""
+        self._notes = api_server_notes()
+        self._notes.begin()
+
+
+class Components:
+    """Scheduler, DAG processor and triggerer: they load the operators before they fork anything, and are noted."""
+
+    def __init__(self) -> None:
+        self._notes: ProcessNotes | None = None
 
     @hookimpl
     def on_starting(self, component: object) -> None:
-        """Load them; Airflow calls this when such a process begins, and never in a task."""
+        """Load and note; Airflow calls this when such a process begins, and when a task does, which has all by then."""
         for module in _LOADED_BEFORE_FORKS:
             import_module(module)
+        if "latest_heartbeat" in vars(component):
+            from slipway_airflow.process_environment import component_notes
+
+            self._notes = component_notes(component)
+            self._notes.begin()
+
+    @hookimpl
+    def before_stopping(self, component: object) -> None:
+        """Forget a process that ends as it was told to; a task's process has no notes."""
+        if self._notes is not None and "latest_heartbeat" in vars(component):
+            self._notes.end()
 
 
 def _provisioners() -> Provisioners:
@@ -138,6 +173,6 @@ class SlipwayPlugin(AirflowPlugin):
     fastapi_root_middlewares: list[dict[str, Any]] = [  # noqa: RUF012 - as above
         {"middleware": LazyLogin, "name": "Slipway: wrong passwords wait"}
     ]
-    listeners: list[Any] = [Preloading()]  # noqa: RUF012 - as above
+    listeners: list[Any] = [Components()]  # noqa: RUF012 - as above
     # Global, as naming operators would have every Airflow process import them; other DAGs' tasks hide it.
     global_operator_extra_links: list[Any] = [StatusTreeLink()]  # noqa: RUF012 - as above

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 from site_engine.controller.controller import Controller, Job
 from site_engine.errors import AirflowRefused
+from site_engine.monitoring.process_notes import KEPT
 from site_engine.trees.waiting import waits_for_person
 from site_store import ActionRecord, ApprovalRecord
 
@@ -65,12 +66,16 @@ def forget_notifications() -> Job:
 
 
 def forget_events() -> Job:
-    """Return the job that forgets old events, also where no run of a DAG does, and lists that nobody asks for."""
+    """Return the job that forgets old events, lists that nobody asks for, and processes that are gone.
+
+    A process that ended as it was told to is forgotten at once; one that crashed, or was taken away, after a day.
+    """
 
     def work(controller: Controller) -> None:
         now = controller.store.now()
         controller.store.events.prune(now - EVENTS_KEPT, controller.lease())
         controller.store.shared_lists.prune(controller.lease(), now - LISTS_KEPT)
+        controller.store.processes.prune(controller.lease(), now - timedelta(seconds=KEPT))
 
     return Job("old events", FORGET_EVERY, work)
 

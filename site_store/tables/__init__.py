@@ -52,6 +52,7 @@ from site_store.tables.status import (
     is_of_wanted,
     node,
     owner,
+    process,
     provisioner_call,
     provisioner_list,
     reported,

@@ -87,4 +87,6 @@ store_state = Table(
     Column("id", Integer, CheckConstraint("id = 1", name="one_row"), primary_key=True, autoincrement=False),
     # The oldest schema whose code may write: code of older ones is refused.
     Column("writes_from", String, nullable=False),
+    # What digests of keys are made with, so that they say nothing elsewhere.
+    Column("salt", String, nullable=False, server_default=text("gen_random_uuid()::text")),
 )

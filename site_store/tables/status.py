@@ -222,6 +222,29 @@ owner = Table(
     Column("unresponsive_since", UtcDateTime),
 )
 
+# A long-lived process that runs Slipway's code, or a machine of workers by its newest task: what it said of itself.
+# No owner of anything: nothing is expected of a row here, and a task's or node's status never depends on it.
+process = Table(
+    "process",
+    metadata,
+    # Role, host, process id and a random part; of a machine of workers role and host.
+    Column("id", String, primary_key=True),
+    Column("role", String, nullable=False),
+    # Of Slipway; and the schema that its code writes.
+    Column("version", String, nullable=False),
+    Column("store_schema", String, nullable=False),
+    Column("host", String, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("started", UtcDateTime, nullable=False),
+    Column("last_sign", UtcDateTime, nullable=False),
+    # It gives a sign every so many seconds; NULL: only when there is work.
+    Column("every_seconds", Float),
+    # Seconds that its clock is ahead of the database's.
+    Column("clock_offset", Float, nullable=False),
+    # Values of settings, keyed digests of secrets, versions of packages; no secret.
+    Column("environment", Json, nullable=False),
+)
+
 # Calls to provisioners, counted by process and added up at each check-in; `bucket` is that of a histogram of seconds.
 provisioner_call = Table(
     "provisioner_call",

@@ -54,7 +54,7 @@ FLOORS = {
         "actors selectors status verdict",
         "node ordering",
         "outcome settings strategy",
-        "did_you_mean drawing errors garbage phase",
+        "airflow_settings did_you_mean drawing errors garbage phase",
     ),
     "provisioner_client": (
         "factory",
@@ -97,7 +97,7 @@ FLOORS = {
         "group_trigger",
         "triggers",
         "hook plugin",
-        "airflow_stats connections group_driving provider",
+        "airflow_stats connections group_driving process_environment provider",
     ),
     "design_rendering": (
         "validation",

@@ -37,6 +37,7 @@ from site_engine.redaction import redact_output, secrets_of
 from site_store import ActionRecord, RevisionNotFound, RevisionRecord, SiteStore, StepState, StoreError
 from slipway_airflow import connections
 from slipway_airflow.airflow_stats import emit
+from slipway_airflow.process_environment import note_task
 from strategy_lib.actors import Actor
 from strategy_lib.errors import StrategyLibError
 
@@ -186,6 +187,7 @@ class SiteOperator(BaseOperator):
         if action is None:
             return
         PROCESS.seen(store, airflow_owner(action.dag_id), AIRFLOW_INTERVAL)
+        note_task(store)
         store.steps.begin(action.id, self.step_name(), ti.try_number, self.step_group())
         if self.step_name() != RELEASE:
             store.actions.mark_step(action.id, self.step_name())

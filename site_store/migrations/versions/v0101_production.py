@@ -1,4 +1,4 @@
-"""Production: who may write in the store is a row of it (rule 60)."""
+"""Production: who may write in the store is a row of it (rule 60); processes note what they are."""
 
 from __future__ import annotations
 
@@ -23,7 +23,23 @@ def upgrade() -> None:
         "store_state",
         sa.Column("id", sa.Integer(), sa.CheckConstraint("id = 1", name="one_row"), autoincrement=False),
         sa.Column("writes_from", sa.String(), nullable=False),
+        sa.Column("salt", sa.String(), nullable=False, server_default=sa.text("gen_random_uuid()::text")),
         sa.PrimaryKeyConstraint("id", name="pk_store_state"),
+    )
+    op.create_table(
+        "process",
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("role", sa.String(), nullable=False),
+        sa.Column("version", sa.String(), nullable=False),
+        sa.Column("store_schema", sa.String(), nullable=False),
+        sa.Column("host", sa.String(), nullable=False),
+        sa.Column("pid", sa.Integer(), nullable=False),
+        sa.Column("started", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("last_sign", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("every_seconds", sa.Float(), nullable=True),
+        sa.Column("clock_offset", sa.Float(), nullable=False),
+        sa.Column("environment", sa.JSON(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_process"),
     )
 
 

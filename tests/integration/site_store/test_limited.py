@@ -36,7 +36,7 @@ FEEDBACK = {
     *("shared_lists.begin", "shared_lists.prune", "shared_lists.time_out", "site_stops.settle", "site_views.prune"),
     *("site_views.publish", "site_views.remember", "steps.begin", "steps.leave", "steps.skip", "tasks.explain_pending"),
     *("tasks.fail_unsent", "tasks.plan_step", "tasks.settle_deployed", "waits.hold", "waits.wait", "watches.note"),
-    "wishes.adopt",
+    *("processes.forget", "processes.note", "processes.prune", "wishes.adopt"),
 }
 #: What each call does to the site.
 CALLS: dict[str, tuple[Access, Callable[[SiteStore], object]]] = {

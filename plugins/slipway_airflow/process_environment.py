@@ -1,0 +1,125 @@
+"""What Airflow's processes say of themselves to Slipway's store: settings, digests of keys, and what they can reach."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+from airflow.configuration import conf
+from airflow.utils.net import get_hostname
+
+from site_engine.monitoring.process_notes import Digest, ProcessNotes, common_environment, files_digest, note_worker
+from site_store import Role, SiteStore
+from strategy_lib.airflow_settings import KEYS, NOTED, SETTINGS
+from strategy_lib.settings import SLIPWAY_URL
+
+ROLES: Final = {
+    "SchedulerJob": Role.SCHEDULER,
+    "TriggererJob": Role.TRIGGERER,
+    "DagProcessorJob": Role.DAG_PROCESSOR,
+}
+"""By the type of Airflow's job."""
+_LOOK_EVERY: Final = 300.0
+"""Seconds between two looks of an API server at the servers of task logs."""
+_CONNECT: Final = 2.0
+_DISCARD: Final = "9"
+"""The port that `slipway up` gives: there is no such server."""
+_LOG_PORTS: Final = {
+    Role.WORKER: "logging.worker_log_server_port",
+    Role.TRIGGERER: "logging.trigger_log_server_port",
+}
+_noted: set[int] = set()
+
+
+def describe(digest: Digest, _store: SiteStore) -> dict[str, Any]:
+    """Return what any process of Airflow's says of its environment."""
+    names = (*(row.name for row in SETTINGS), *NOTED)
+    settings = {name: without_password(text) for name in names if (text := _setting(name)) is not None}
+    if url := SLIPWAY_URL.read(os.environ):
+        settings[SLIPWAY_URL.name] = without_password(url)
+    # Several Fernet keys are a list: old data is read with each of them.
+    keys = {key.name: [digest(key.name, one) for one in _texts(_setting(key.name))] for key in KEYS}
+    dags = Path(settings.get("core.dags_folder", ""))
+    logs = _setting("logging.base_log_folder")
+    environment = common_environment([Path(logs)] if logs else [])
+    return {**environment, "settings": settings, "keys": keys, "dags": files_digest(dags), "hostname": get_hostname()}
+
+
+class ApiServerNote:
+    """What an API server says: besides the rest whether it reaches the servers of task logs."""
+
+    def __init__(self) -> None:
+        self._looked: float | None = None
+        self._found: dict[str, str | None] = {}
+
+    def __call__(self, digest: Digest, store: SiteStore) -> dict[str, Any]:
+        """Describe this process; other machines are looked at every few minutes."""
+        said = describe(digest, store)
+        if self._looked is None or time.monotonic() - self._looked >= _LOOK_EVERY:
+            self._found, self._looked = log_servers(store, said["hostname"]), time.monotonic()
+        return {**said, "log_servers": self._found}
+
+
+def log_servers(store: SiteStore, own: str) -> dict[str, str | None]:
+    """Return each server of task logs on other machines, and why it cannot be reached; None: it can."""
+    found: dict[str, str | None] = {}
+    for process in store.processes.all()[1]:
+        setting = _LOG_PORTS.get(Role(process.role))
+        said = process.environment
+        port = said.get("settings", {}).get(setting)
+        host = said.get("hostname")
+        if setting and port not in (None, _DISCARD) and host not in (None, own):
+            found[f"{host}:{port}"] = _problem(str(host), int(port))
+    return found
+
+
+def _problem(host: str, port: int) -> str | None:
+    try:
+        with socket.create_connection((host, port), _CONNECT):
+            return None
+    except socket.gaierror:
+        return "the name does not resolve"
+    except OSError as error:
+        return error.strerror or "no answer"
+
+
+def _setting(name: str) -> str | None:
+    section, _, option = name.partition(".")
+    text = conf.get(section, option, fallback=None)
+    return None if text is None else str(text)
+
+
+def _texts(text: str | None) -> list[str]:
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def without_password(text: str) -> str:
+    """Return a setting's value; of an address with a user the user and password are left out."""
+    if "://" not in text or "@" not in text:
+        return text
+    parts = urlsplit(text)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def component_notes(component: object) -> ProcessNotes:
+    """Return the notes of a scheduler, triggerer or DAG processor, whose job Airflow has just made.
+
+    Its type is written to it a moment later.
+    """
+    return ProcessNotes(lambda: ROLES.get(vars(component).get("job_type", "")), describe)
+
+
+def api_server_notes() -> ProcessNotes:
+    """Return the notes of an API server."""
+    return ProcessNotes(lambda: Role.API_SERVER, ApiServerNote())
+
+
+def note_task(store: SiteStore) -> None:
+    """Note the worker in which a task begins, once in its process, and the settings that its tasks work by."""
+    if os.getpid() not in _noted:
+        _noted.add(os.getpid())
+        note_worker(store, describe)
