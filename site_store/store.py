@@ -94,7 +94,7 @@ class ReadOnly(Database):
         self.__dict__.update(vars(database))
         self._actor = actor
 
-    def write(self, work: Callable[..., T]) -> T:
+    def write_at(self, work: Callable[..., T]) -> T:
         """Refuse it (`StoreError`)."""
         _refuse(self._actor, Access.WRITE_FEEDBACK)
 

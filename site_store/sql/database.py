@@ -273,7 +273,7 @@ class OneMoment(Database):
         """Run `work` on the snapshot, as `read` does."""
         return self.read(work)
 
-    def write(self, work: Callable[[Connection], T]) -> T:
+    def write_at(self, work: Callable[[Connection, datetime], T]) -> T:
         """Refuse it: `StoreError`."""
         raise StoreError("a view of one moment is for reading: write with the store that it was made of")
 

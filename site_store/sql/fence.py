@@ -30,11 +30,13 @@ DECLARE
 BEGIN
     PERFORM pg_advisory_xact_lock_shared({_LOCK});
     SELECT writes_from INTO lowest FROM store_state;
-    IF lowest IS NULL OR version COLLATE "C" < lowest THEN
+    IF lowest IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = '{REFUSED}', MESSAGE =
+            'nothing may be written: the table store_state has lost its row; restore the store from a backup';
+    ELSIF version COLLATE "C" < lowest THEN
         RAISE EXCEPTION USING ERRCODE = '{REFUSED}', MESSAGE = format(
             'the store was upgraded, and only Slipway of schema %s or newer may write there; this process is of schema '
-            '%s: nothing was written; stop it and start the version that is installed now',
-            coalesce(lowest, '(no row in store_state)'), version);
+            '%s: nothing was written; stop it and start the version that is installed now', lowest, version);
     END IF;
     PERFORM set_config('{_WRITER}', version, true);
     RETURN clock_timestamp();

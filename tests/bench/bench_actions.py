@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import create_engine, insert
 from ulid import ULID
 
+from site_store.sql.fence import CURRENT, enter
 from site_store.tables import action, group_run
 from strategy_lib.strategy import Group, group_to_data
 from tests.bench.harness import Table, api_server, new_store, options, timed
@@ -66,6 +67,7 @@ def fill(url: str, actions: int) -> None:
         ]
     engine = create_engine(url)
     with engine.begin() as tx:
+        enter(tx, CURRENT)
         tx.execute(insert(action), rows)
         tx.execute(insert(group_run), groups)
     engine.dispose()

@@ -263,11 +263,13 @@ class Scene:
     def passes(self, seconds: float) -> None:
         """Let this long pass since anybody was seen, and since anything was listed."""
         moved = f"- interval '{seconds} seconds'"
-        with self.store._database.engine.begin() as tx:
-            tx.execute(sql(f"UPDATE owner SET last_seen = last_seen {moved}"))
-            tx.execute(sql(f"UPDATE lease SET expires_at = expires_at {moved}"))
-            tx.execute(sql(f"UPDATE provisioner_list SET read_at = read_at {moved}"))
-            tx.execute(sql(f"UPDATE node SET listed_at = listed_at {moved}"))
+        changes = (
+            f"UPDATE owner SET last_seen = last_seen {moved}",
+            f"UPDATE lease SET expires_at = expires_at {moved}",
+            f"UPDATE provisioner_list SET read_at = read_at {moved}",
+            f"UPDATE node SET listed_at = listed_at {moved}",
+        )
+        self.store._database.write(lambda tx: [tx.execute(sql(change)) for change in changes])
 
     def metrics_are_counted_anew(self) -> None:
         """Have the next answer with metrics not be one of the last seconds."""

@@ -171,8 +171,8 @@ def test_rule_56_a_node_for_which_an_update_has_begun_is_the_updates(scene_of: S
 def test_rule_57_where_the_revision_is_not_known_a_drifted_node_is_left_to_the_next_update(scene_of: Scenes) -> None:
     scene = scene_of(repair="on")
     scene.see(n1=READY, n2=ON)
-    with scene.store._database.engine.begin() as tx:
-        tx.execute(sql("UPDATE node SET done_revision = NULL WHERE name = 'n1'"))
+    unknown = sql("UPDATE node SET done_revision = NULL WHERE name = 'n1'")
+    scene.store._database.write(lambda tx: tx.execute(unknown))
     scene.commit(profile="other")
     assert scene.look() == []
     assert shown(scene.store)["n1"] == "error"

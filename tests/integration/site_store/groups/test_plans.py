@@ -190,8 +190,8 @@ def test_the_number_of_statements_does_not_grow_with_the_plan(site: Scenario) ->
         engine = site.store._database.engine
 
         def count(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
-            # After a large plan the database looks once at the tables that have grown.
-            looks = statement.startswith("ANALYZE") or "pg_class" in statement
+            # After a large plan the database looks once at the tables that have grown, in a transaction of its own.
+            looks = statement.startswith("ANALYZE") or "pg_class" in statement or "slipway_may_write" in statement
             if not looks and not statement.startswith(("BEGIN", "SET LOCAL")):
                 counted.append(statement)
 

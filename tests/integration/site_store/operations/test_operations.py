@@ -258,8 +258,7 @@ def test_rule_24_a_submission_after_the_end_is_not_forgotten(site: Scenario, set
 def test_numbers_of_operations_are_never_used_again(site: Scenario) -> None:
     action = site.running({"a": ["n1"]})
     first = site.begin(site.open(action, "a"), Phase.PREPARE)
-    with site.store._database.engine.begin() as connection:
-        connection.exec_driver_sql("DELETE FROM operation")
+    site.store._database.write(lambda tx: tx.exec_driver_sql("DELETE FROM operation"))
     other = site.begin(site.open(action, "a"), Phase.PREPARE)
     assert other.op > first.op
 

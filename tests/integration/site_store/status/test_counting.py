@@ -46,7 +46,7 @@ def _token(database: Database, site: str, action_id: str = "") -> int:
 
 def _empty(tx: Connection) -> None:
     for table in reversed(metadata.sorted_tables):
-        if table.name != "status_count":
+        if table.name not in ("status_count", "store_state"):
             tx.execute(delete(table))
 
 
