@@ -45,6 +45,7 @@ from strategy_lib.parsing.notifications import Target, Webhook
 from strategy_lib.settings import (
     SLIPWAY_NODE_NETWORKS,
     SLIPWAY_NODE_PROXY,
+    SLIPWAY_NODE_SIGNATURES,
     SLIPWAY_SERVICE_PASSWORD,
     SLIPWAY_SERVICE_PASSWORD_FILE,
     SLIPWAY_SERVICE_USER,
@@ -216,7 +217,8 @@ def _site_leaders(
         return found
 
     proxy, networks = SLIPWAY_NODE_PROXY.read(os.environ), NodeNetworks(SLIPWAY_NODE_NETWORKS.read(os.environ))
-    listener = AgentListener(owner, partial(read_site_key, os.environ), proxy=proxy, networks=networks)
+    key, least = partial(read_site_key, os.environ), SLIPWAY_NODE_SIGNATURES.read(os.environ)
+    listener = AgentListener(owner, key, proxy=proxy, networks=networks, least=least)
     return SiteLeaders(store, owner, observe, lease, checks=installed_checks(), listener=listener), listener
 
 

@@ -120,6 +120,12 @@ def _switch(text: str) -> bool:
     return _SWITCH[text.strip().lower()]
 
 
+def _signatures(text: str) -> int:
+    if text.strip() not in ("1", "2"):
+        raise ValueError
+    return int(text)
+
+
 def _notifiers(text: str) -> dict[str, str]:
     known = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -136,6 +142,7 @@ PORT: Final = Kind("a port from 0 (any free one) to 65535", "8080", _port)
 NETWORKS: Final = Kind("a list of networks", "10.0.0.0/8,fd00::/8", _networks)
 PROXY: Final = Kind("the address of an HTTP proxy, without a password", "http://127.0.0.1:3128", _proxy)
 SWITCH: Final = Kind("on or off", "off", _switch)
+SIGNATURES: Final = Kind("1 or 2", "2", _signatures)
 NOTIFIERS: Final = Kind(
     "a list of name=module:class", "slack=airflow.providers.slack.notifications.slack:SlackNotifier", _notifiers
 )
@@ -226,6 +233,15 @@ SLIPWAY_NODE_NETWORKS: Final = Setting(
     "the networks in which nodes are asked, as in `10.0.0.0/8,fd00::/8`",
     "all but [special addresses](node_states.md#at-which-addresses)",
 )
+SLIPWAY_NODE_SIGNATURES: Final = Setting(
+    "SLIPWAY_NODE_SIGNATURES",
+    SIGNATURES,
+    1,
+    _NODES_ASKED,
+    "`2`: no answer counts that [does not name its node](node_states.md#whose-answer-it-is); `1`: it does, until a "
+    "node has answered by version 2",
+    "1",
+)
 SLIPWAY_KEYSTONE: Final = Setting(
     "SLIPWAY_KEYSTONE", SWITCH, True, _API, "`off`: no [Keystone](api.md#keystone) for Airship's clients", "`on`"
 )
@@ -241,6 +257,9 @@ SLIPWAY_TOKEN: Final = Setting("SLIPWAY_TOKEN", TEXT, "", _CLI, "a token", "that
 SLIPWAY_PASSWORD: Final = Setting("SLIPWAY_PASSWORD", TEXT, "", _CLI, "a password for `slipway login`", "asked for")
 SLIPWAY_NODE_KEY: Final = Setting("SLIPWAY_NODE_KEY", TEXT, "", _AGENT, "the site's key, in place of a file with it")
 SLIPWAY_NODE_LISTEN: Final = Setting("SLIPWAY_NODE_LISTEN", TEXT, "", _AGENT, "where it listens: `ADDRESS:PORT`")
+SLIPWAY_NODE_NAME: Final = Setting(
+    "SLIPWAY_NODE_NAME", TEXT, "", _AGENT, "the node's name in its design: it signs for no other", "the host's name"
+)
 SLIPWAY_NODE_STATE_FILE: Final = Setting(
     "SLIPWAY_NODE_STATE_FILE", TEXT, "", _AGENT, "the file with what it says", "it says `up`"
 )

@@ -7,7 +7,7 @@ how it is asked. It answers GET alone:
     GET /state?known=up&wait=60     at once where "up" is wrong, else as soon as it is, after 60 seconds at the latest
 
 Each request is signed with the site's key, and holds once: its time must be near this node's, and no nonce is taken
-twice. Answers are signed too.
+twice. Answers are signed too: with `&node=NAME` by version 2, which names the node, and for its own name alone.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import hmac
 import json
 import os
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -41,7 +42,14 @@ _READ_WITHIN = 5.0
 _STATE_FILE_EVERY = 1.0
 _GOODBYE = 3.0
 """Seconds that a stopping agent waits for somebody to tell, where nobody waits for its answer."""
-_PHRASES = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed"}
+_PHRASES = {
+    200: "OK",
+    400: "Bad Request",
+    401: "Unauthorized",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    421: "Misdirected Request",
+}
 
 
 class Refused(Exception):
@@ -53,8 +61,18 @@ class Refused(Exception):
 
 
 def signature(key: bytes, *parts: str) -> str:
-    """Return what shows that a text comes from somebody who has the key, in hexadecimal digits."""
+    """Return what shows that a text comes from somebody who has the key, in hexadecimal digits: of a request, or by
+    version 1 of an answer."""
     return hmac.new(key, "\n".join(parts).encode(), hashlib.sha256).hexdigest()
+
+
+def answer_signature(key: bytes, node: str, nonce: str, body: bytes) -> str:
+    """Return the signature of an answer by version 2: it holds for this node alone (rule 63).
+
+    Each part stands behind its length in bytes, so that no two answers are one text; none is one of version 1.
+    """
+    parts = (b"answer 2", node.encode(), nonce.encode(), body)
+    return hmac.new(key, b"".join(len(part).to_bytes(8, "big") + part for part in parts), hashlib.sha256).hexdigest()
 
 
 class Signatures:
@@ -95,8 +113,9 @@ class Signatures:
 class Agent:
     """The state of this node, and those who wait until it changes."""
 
-    def __init__(self, key: bytes, state_file: Path | None = None) -> None:
+    def __init__(self, key: bytes, state_file: Path | None = None, name: str = "") -> None:
         self._key = key
+        self._names = own_names(name)
         self._signatures = Signatures(key, time.time())
         self._state_file = state_file
         self._word = ("up", "")
@@ -164,18 +183,20 @@ class Agent:
         oldest.transport.abort()
 
     async def _answer(self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonce, state = "", False
+        signed, state = "", False
         try:
             target, headers = parse_head(head)
-            known, wait = parse_target(target)
+            known, wait, node = parse_target(target)
             asker, nonce = self._signatures.check(target, headers, time.time())
+            require_own(node, self._names)
             await self._linger(asker, known, wait, reader)
             status, body = 200, {"state": self._word[0], "reason": self._word[1]}
             state = True
         except Refused as refused:
             status, body = refused.status, {"error": str(refused)}
         text = json.dumps(body)
-        signed = signature(self._key, "answer", nonce, text) if nonce else ""
+        if state:
+            signed = sign_answer(self._key, node, nonce, text)
         writer.write(
             f"HTTP/1.1 {status} {_PHRASES[status]}\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(text)}\r\nX-Slipway-Signature: {signed}\r\n"
@@ -230,11 +251,14 @@ def parse_head(head: bytes) -> tuple[str, dict[str, str]]:
     return words[1], headers
 
 
-def parse_target(target: str) -> tuple[str, float]:
-    """Return the state that the asker knows, and for how many seconds it waits for another. Raises `Refused`."""
+def parse_target(target: str) -> tuple[str, float, str | None]:
+    """Return the state that the asker knows, for how many seconds it waits for another, and which node it asks.
+
+    None: it does not say, as those do that know version 1 of signatures alone. Raises `Refused`.
+    """
     try:
         asked = urlsplit(target)
-        query = parse_qs(asked.query)
+        query = parse_qs(asked.query, keep_blank_values=True)
         wait = float(query.get("wait", ["0"])[0])
     except ValueError:
         raise Refused(400, "wait must be seconds") from None
@@ -242,7 +266,29 @@ def parse_target(target: str) -> tuple[str, float]:
         raise Refused(404, "there is /state alone")
     if not 0 <= wait <= LONGEST_WAIT:
         raise Refused(400, f"wait must be 0 to {LONGEST_WAIT:.0f} seconds")
-    return query.get("known", [""])[0], wait
+    return query.get("known", [""])[0], wait, query["node"][0] if "node" in query else None
+
+
+def own_names(name: str) -> tuple[str, ...]:
+    """Return for which names an agent signs: the given one, else the name of its host, with and without its domain."""
+    if name:
+        return (name,)
+    host = socket.gethostname()
+    return tuple(dict.fromkeys((host, host.partition(".")[0])))
+
+
+def require_own(node: str | None, names: tuple[str, ...]) -> None:
+    """Refuse (`Refused`) to speak for another node: what it signs would pass for that node's word."""
+    if node is not None and node not in names:
+        own = " or ".join(names)
+        raise Refused(421, f"this agent speaks for {own}, not for {node[:200]}: set SLIPWAY_NODE_NAME if that is wrong")
+
+
+def sign_answer(key: bytes, node: str | None, nonce: str, text: str) -> str:
+    """Return the signature of an answer, by the version in which it was asked for."""
+    if node is None:
+        return signature(key, "answer", nonce, text)
+    return answer_signature(key, node, nonce, text.encode())
 
 
 def why_stopping() -> str:
@@ -286,13 +332,15 @@ def parse_address(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-async def run(listen: tuple[str, int], key: bytes, state_file: Path | None, tls: ssl.SSLContext | None) -> None:
+async def run(
+    listen: tuple[str, int], key: bytes, state_file: Path | None, tls: ssl.SSLContext | None, name: str
+) -> None:
     """Answer until SIGTERM or SIGINT comes; then say that this node is stopping."""
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
-    agent = Agent(key, state_file)
+    agent = Agent(key, state_file, name)
     handshake = None if tls is None else _READ_WITHIN
     server = await asyncio.start_server(
         agent.serve, *listen, limit=_LONGEST_HEAD, ssl=tls, ssl_handshake_timeout=handshake
@@ -326,6 +374,12 @@ def main(arguments: list[str] | None = None) -> None:
         help="has the site's key; or SLIPWAY_NODE_KEY_FILE. Without a file the key is that in SLIPWAY_NODE_KEY",
     )
     parser.add_argument(
+        "--node",
+        default=environ("SLIPWAY_NODE_NAME", ""),
+        metavar="NAME",
+        help="the node's name in its design; or SLIPWAY_NODE_NAME. Without it: the name of this host",
+    )
+    parser.add_argument(
         "--state-file",
         type=Path,
         default=environ("SLIPWAY_NODE_STATE_FILE") or None,
@@ -342,7 +396,7 @@ def main(arguments: list[str] | None = None) -> None:
         if options.certificate:
             tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
             tls.load_cert_chain(options.certificate, options.private_key)
-        asyncio.run(run(options.listen, read_key(options.key_file), options.state_file, tls))
+        asyncio.run(run(options.listen, read_key(options.key_file), options.state_file, tls, options.node))
     except OSError as error:
         sys.exit(f"slipway node-agent: {error}")
 

@@ -16,6 +16,7 @@ UNIT = "slipway-node-agent.service"
 @click.option("--print-unit", "printed", flag_value=UNIT, help="Print the unit of systemd that runs it.")
 @click.option("--listen", metavar="ADDRESS:PORT", help="Where to listen; or SLIPWAY_NODE_LISTEN.")
 @click.option("--key-file", metavar="FILE", help="Has the site's key; or SLIPWAY_NODE_KEY_FILE, or SLIPWAY_NODE_KEY.")
+@click.option("--node", metavar="NAME", help="The node's name in its design; or SLIPWAY_NODE_NAME, or the host's name.")
 @click.option("--state-file", metavar="FILE", help="Says how this node is, as in 'initializing loads images'.")
 @click.option("--certificate", metavar="FILE", help="Answer https with this certificate, in PEM.")
 @click.option("--private-key", metavar="FILE", help="The certificate's key, in PEM.")

@@ -78,6 +78,7 @@ class AgentListener:
     key : returns the key of a site. Raises `SettingError`: there is none; it is asked again.
     proxy : an HTTP proxy that asks the nodes; None: they are asked directly.
     networks : at whose addresses nodes are asked.
+    least : the lowest version of signatures that counts.
     """
 
     def __init__(
@@ -87,11 +88,13 @@ class AgentListener:
         pace: Pace = _PACE,
         proxy: Proxy | None = None,
         networks: NodeNetworks = ALL_BUT_SPECIAL,
+        least: int = 1,
     ) -> None:
         self._name = name
         self._key = key
         self._proxy = proxy
         self._networks = networks
+        self._least = least
         self._pace = pace
         self._lock = threading.Lock()
         self._sites: dict[str, _Site] = {}
@@ -139,6 +142,13 @@ class AgentListener:
             out, known.out = known.out, []
             return out
 
+    def refuse(self, site: str, node: str, why: str) -> None:
+        """Log that what a node has said does not count, each reason once."""
+        with self._lock:
+            known = self._sites.get(site)
+        if known is not None:
+            self._tell(site, known, f"what node {node} says does not count: {why}", why)
+
     def close(self) -> None:
         """Ask nobody any more, and end the thread."""
         for site in list(self._sites):
@@ -177,7 +187,8 @@ class AgentListener:
             known.wanted.clear()
             try:
                 key = await asyncio.to_thread(self._key, site)
-                known.asker = Asker(key, self._name, None, self._proxy, self._connecting, self._networks)
+                how = (self._proxy, self._connecting, self._networks, self._least)
+                known.asker = Asker(key, self._name, None, *how)
                 urls = await asyncio.to_thread(known.addresses)
             except (ProvisionerError, SettingError) as error:
                 self._tell(site, known, str(error))
@@ -241,7 +252,7 @@ class AgentListener:
         loop = asyncio.get_running_loop()
         state, began = known.known.get(name, ""), loop.time()
         try:
-            word = await ask(asker, url, state, wait)
+            word = await ask(asker, name, url, state, wait)
         except OSError as error:
             self._tell(
                 site,

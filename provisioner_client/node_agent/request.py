@@ -16,19 +16,26 @@ import ssl
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
 from provisioner_client.errors import ProvisionerError
-from provisioner_client.node_agent.agent import SHORTEST_KEY
+from provisioner_client.node_agent.agent import SHORTEST_KEY, answer_signature, signature
 from provisioner_client.private_files import read_private
-from strategy_lib.node_states.reported import Reported, read_word
+from strategy_lib.node_states.reported import UNNAMED, Reported, read_word
 from strategy_lib.parsing.bounded_json import read_json
 from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL, NodeNetworks
-from strategy_lib.settings import SLIPWAY_NODE_KEY_FILE, SLIPWAY_NODE_NETWORKS, SLIPWAY_NODE_PROXY, Proxy, SettingError
+from strategy_lib.settings import (
+    SLIPWAY_NODE_KEY_FILE,
+    SLIPWAY_NODE_NETWORKS,
+    SLIPWAY_NODE_PROXY,
+    SLIPWAY_NODE_SIGNATURES,
+    Proxy,
+    SettingError,
+)
 
 LONGEST_ANSWER: Final = 64 * 1024
 BEYOND_WAIT: Final = 5.0
@@ -55,6 +62,7 @@ class Asker:
     proxy : an HTTP proxy that asks the nodes; None: they are asked directly.
     connecting : so many connections are made at once; the time of the others begins with their turn. None: all are.
     networks : at whose addresses nodes are asked.
+    least : the lowest version of signatures that counts (rule 63).
     """
 
     key: bytes = field(repr=False)
@@ -63,13 +71,15 @@ class Asker:
     proxy: Proxy | None = None
     connecting: asyncio.Semaphore | None = None
     networks: NodeNetworks = ALL_BUT_SPECIAL
+    least: int = 1
 
 
-async def ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
+async def ask(asker: Asker, node: str, url: str, known: str, wait: float) -> Reported:
     """Ask a node for its state.
 
     Parameters
     ----------
+    node : its name: an answer that another node signs by version 2 does not count.
     url : of its agent, `http://` or `https://`, with its path.
     known : the state that is known; the answer waits for another one. "": it comes at once.
     wait : seconds for which the answer may wait; it is here 5 s after that, or not at all.
@@ -81,7 +91,7 @@ async def ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
     OSError : this process may open no more connections, which says nothing of the node.
     """
     try:
-        return await _ask(asker, url, known, wait)
+        return await _ask(asker, node, url, known, wait)
     except TimeoutError:
         raise AgentSilent("no connection, or no answer in time") from None
     except ssl.SSLError as error:
@@ -97,7 +107,7 @@ async def ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
         raise AgentSilent(f"what cannot be taken in ({type(error).__name__})") from error
 
 
-async def _ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
+async def _ask(asker: Asker, node: str, url: str, known: str, wait: float) -> Reported:
     parts = urlsplit(url)
     secure = parts.scheme == "https"
     if secure and asker.proxy is not None:
@@ -111,9 +121,9 @@ async def _ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
             to = (address, port) if asker.proxy is None else (asker.proxy.host, asker.proxy.port)
             called = name if secure else None
             reader, writer = await asyncio.open_connection(*to, ssl=tls, server_hostname=called, limit=LONGEST_ANSWER)
-    target = f"{parts.path or '/'}?{urlencode({'known': known, 'wait': f'{wait:g}'})}"
+    target = f"{parts.path or '/'}?{urlencode({'known': known, 'wait': f'{wait:g}', 'node': node})}"
     sent, nonce = f"{time.time():.3f}", secrets.token_hex(16)
-    signed = _signature(asker.key, *(part.encode() for part in ("GET", target, sent, nonce, asker.name)))
+    signed = signature(asker.key, "GET", target, sent, nonce, asker.name)
     sent_to = target
     if asker.proxy is not None:
         # Its address, not its name: the proxy might find another one by that.
@@ -131,7 +141,7 @@ async def _ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
                 answer += piece
     finally:
         writer.transport.abort()
-    return read_answer(asker.key, nonce, answer)
+    return read_answer(asker, node, nonce, answer)
 
 
 async def _permitted(networks: NodeNetworks, host: str, port: int) -> str:
@@ -148,8 +158,8 @@ async def _permitted(networks: NodeNetworks, host: str, port: int) -> str:
     raise AgentSilent("; ".join(why for why in refusals.values() if why))
 
 
-def read_answer(key: bytes, nonce: str, answer: bytes) -> Reported:
-    """Return what a whole answer says, from its first line on. Raises `AgentSilent`."""
+def read_answer(asker: Asker, node: str, nonce: str, answer: bytes) -> Reported:
+    """Return what a whole answer of a node says, from its first line on. Raises `AgentSilent`."""
     if len(answer) > LONGEST_ANSWER:
         raise AgentSilent(f"its answer is longer than {LONGEST_ANSWER // 1024} KiB")
     head, _, body = answer.partition(b"\r\n\r\n")
@@ -162,10 +172,15 @@ def read_answer(key: bytes, nonce: str, answer: bytes) -> Reported:
         raise AgentSilent(f"HTTP {status}{_why_refused(body)}")
     signed = headers.get("x-slipway-signature", "")
     # Before anything of it is read: nobody but a holder of the key has it read at all.
-    if not hmac.compare_digest(signed.encode(), _signature(key, b"answer", nonce.encode(), body).encode()):
-        raise AgentSilent("its answer is not signed with the key of the site")
+    version = _signed_by(asker.key, node, nonce, body, signed)
+    if not version:
+        raise AgentSilent("its answer is not signed with the key of the site, or for another node")
+    if version < asker.least:
+        raise AgentSilent(
+            f"{UNNAMED}, and {SLIPWAY_NODE_SIGNATURES.name} is {asker.least}: put the present agent on the node"
+        )
     try:
-        return read_word(read_json(body))
+        return replace(read_word(read_json(body)), signed=version)
     except ValueError as error:
         raise AgentSilent(f"its answer is not understood: {error}") from None
 
@@ -181,8 +196,12 @@ def _why_refused(body: bytes) -> str:
     return f": {' '.join(printable.split())[:200]}" if printable.strip() else ""
 
 
-def _signature(key: bytes, *parts: bytes) -> str:
-    return hmac.new(key, b"\n".join(parts), hashlib.sha256).hexdigest()
+def _signed_by(key: bytes, node: str, nonce: str, body: bytes, signed: str) -> int:
+    """Return by which version an answer is signed for a node; 0: by none."""
+    if hmac.compare_digest(signed.encode(), answer_signature(key, node, nonce, body).encode()):
+        return 2
+    old = hmac.new(key, b"\n".join((b"answer", nonce.encode(), body)), hashlib.sha256).hexdigest()
+    return 1 if hmac.compare_digest(signed.encode(), old.encode()) else 0
 
 
 Answer = Reported | str
@@ -219,7 +238,7 @@ async def ask_nodes(asker: Asker, urls: Mapping[str, str], most: int) -> dict[st
     async def take_turns() -> None:
         for name, url in left:
             try:
-                answers[name] = await ask(asker, url, "", 0.0)
+                answers[name] = await ask(asker, name, url, "", 0.0)
             except AgentSilent as error:
                 answers[name] = error.detail
             except OSError:
@@ -234,7 +253,8 @@ class SiteAsker:
 
     Parameters
     ----------
-    environ : where `SLIPWAY_NODE_KEY_FILE` stands, and `SLIPWAY_NODE_PROXY` and `SLIPWAY_NODE_NETWORKS` if they are.
+    environ : where `SLIPWAY_NODE_KEY_FILE` stands, and `SLIPWAY_NODE_PROXY`, `SLIPWAY_NODE_NETWORKS` and
+        `SLIPWAY_NODE_SIGNATURES` if they are.
     name : of this process: a second request of one asker answers its first.
     """
 
@@ -250,7 +270,8 @@ class SiteAsker:
         key = await asyncio.to_thread(read_site_key, self._environ, site)
         proxy = SLIPWAY_NODE_PROXY.read(self._environ)
         networks = NodeNetworks(SLIPWAY_NODE_NETWORKS.read(self._environ))
-        return await ask_nodes(Asker(key, self._name, proxy=proxy, networks=networks), urls, most)
+        least = SLIPWAY_NODE_SIGNATURES.read(self._environ)
+        return await ask_nodes(Asker(key, self._name, proxy=proxy, networks=networks, least=least), urls, most)
 
 
 def connections_left(most: int) -> int:

@@ -13,7 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from provisioner_client.node_agent.agent import CLOCKS_DIFFER, Refused, parse_target, signature
+from provisioner_client.node_agent.agent import (
+    CLOCKS_DIFFER,
+    Refused,
+    parse_target,
+    require_own,
+    sign_answer,
+    signature,
+)
 from provisioner_client.simulator.http.answer import Answer, json_answer
 from provisioner_client.simulator.machines import SILENT, MachinePark, MachineStatus
 
@@ -53,12 +60,12 @@ class SimulatedAgents:
                 raise Refused(405, "only GET is answered here")
             key = self._require_key()
             nonce = _check(key, target, headers)
-            known, wait = parse_target(target)
-            state, reason = self._linger(parts.hostname or "", known, wait)
+            known, wait, node = parse_target(target)
+            state, reason = self._linger(parts.hostname or "", known, wait, node)
         except Refused as refused:
             return json_answer({"error": str(refused)}, refused.status)
         answer = json_answer({"state": state, "reason": reason})
-        return answer.with_headers(("X-Slipway-Signature", signature(key, "answer", nonce, answer.body.decode())))
+        return answer.with_headers(("X-Slipway-Signature", sign_answer(key, node, nonce, answer.body.decode())))
 
     def stop(self) -> None:
         """Let all go that wait."""
@@ -71,13 +78,16 @@ class SimulatedAgents:
             raise Refused(501, "the simulator was started without --node-key")
         return self._key
 
-    def _linger(self, address: str, known: str, wait: float) -> tuple[str, str]:
-        """Return state and reason of a machine, as soon as the state is another than the known one."""
+    def _linger(self, address: str, known: str, wait: float, node: str | None) -> tuple[str, str]:
+        """Return state and reason of a machine, as soon as the state is another than the known one.
+
+        Raises `Refused`: it is not the machine that is asked for, or there is none.
+        """
         ends = time.monotonic() + wait
         with self._changed:
             while True:
                 self._look()
-                state, reason = self._word_of(address)
+                state, reason = self._word_of(address, node)
                 left = ends - time.monotonic()
                 if state != known or left <= 0 or self._ended:
                     return state, reason
@@ -97,7 +107,7 @@ class SimulatedAgents:
         self._machines = {address: tuple(machines) for address, machines in found.items()}
         self._looked = written
 
-    def _word_of(self, address: str) -> tuple[str, str]:
+    def _word_of(self, address: str, node: str | None) -> tuple[str, str]:
         machines = self._machines.get(address, ())
         if len(machines) > 1:
             named = ", ".join(f"{one.name} of {one.site}" for one in machines)
@@ -106,6 +116,7 @@ class SimulatedAgents:
             raise Refused(502, f"no simulated machine has the address {address}")
         if not machines[0].word:
             raise Refused(502, f"nothing answers on {machines[0].name} at {address}")
+        require_own(node, (machines[0].name,))
         state, _, reason = machines[0].word.partition(" ")
         return state, reason
 

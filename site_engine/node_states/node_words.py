@@ -13,7 +13,7 @@ from site_engine.designs import read_revision
 from site_engine.errors import EngineError
 from site_store import SiteStore, StoreError
 from strategy_lib.errors import StrategyLibError
-from strategy_lib.node_states.reported import Reported
+from strategy_lib.node_states.reported import UNNAMED_NOW, Reported
 from strategy_lib.node_states.site_states import SiteStates, SiteStateSettings
 
 log = logging.getLogger("slipway.controller")
@@ -34,6 +34,10 @@ class NodeListener(Protocol):
         """Return what nodes have said since, in that order; None: one did not answer."""
         ...
 
+    def refuse(self, site: str, node: str, why: str) -> None:
+        """Take note that what a node has said does not count."""
+        ...
+
 
 def take_words(
     listener: NodeListener,
@@ -46,7 +50,8 @@ def take_words(
 ) -> None:
     """Have the nodes of a site asked as its settings say, and take in what they have said since.
 
-    Without a `health_url` nothing is asked, and what nodes have said counts no more.
+    Without a `health_url` nothing is asked, and what nodes have said counts no more. What is signed by an older version
+    than a node has signed by before is no word of it (rule 63).
     """
     if not settings.health_url:
         listener.forget(site)
@@ -56,8 +61,17 @@ def take_words(
     version = (revision, settings.health_url)
     addresses = partial(_addresses, store, site, revision, settings.health_url)
     listener.follow(site, version, addresses, settings.max_agent_connections)
-    for name, word in listener.heard(site):
+    heard = listener.heard(site)
+    newest: dict[str, int] = {}
+    for name, word in heard:
+        if word is not None:
+            newest[name] = max(word.signed, newest.get(name, 0))
+    refused = store.nodes.take_signatures(site, newest) if newest else frozenset()
+    for name, word in heard:
         if word is None:
+            states.silent(name, now)
+        elif name in refused or word.signed < newest[name]:
+            listener.refuse(site, name, UNNAMED_NOW)
             states.silent(name, now)
         else:
             states.hear(name, word, now)

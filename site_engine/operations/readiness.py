@@ -22,7 +22,7 @@ from site_engine.process import Clock, Stopping
 from site_store import Operation, OperationStatus, SiteStore
 from site_store.groups.waits import KeptQuestion
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.reported import Reported
+from strategy_lib.node_states.reported import UNNAMED_NOW, Reported
 from strategy_lib.outcome import Outcome
 from strategy_lib.settings import SettingError
 
@@ -96,6 +96,18 @@ def note_ready(store: SiteStore, op: int, answers: Mapping[str, Answer]) -> list
     return [name for name in left if name not in ready]
 
 
+def counted(store: SiteStore, question: Question, answers: Mapping[str, Answer]) -> Mapping[str, Answer]:
+    """Return the answers without those that do not show whose they are: their nodes signed by a newer version before.
+
+    How nodes sign is noted (rule 63).
+    """
+    signed = {name: answer.signed for name, answer in answers.items() if isinstance(answer, Reported)}
+    if not signed:
+        return answers
+    refused = store.nodes.take_signatures(question.operation.site, signed)
+    return {name: UNNAMED_NOW if name in refused else answer for name, answer in answers.items()}
+
+
 def is_ready(answer: Answer | None) -> bool:
     """Whether a node says that it is up."""
     return isinstance(answer, Reported) and answer.state is NodeAvailability.UP
@@ -156,7 +168,7 @@ class ReadyRun:
             self.stopping.require_not_told()
             # Looked at first, so that the last question comes after the deadline.
             over = self.store.now() >= question.deadline
-            answers = asyncio.run(_answers(self.ask, question, left))
+            answers = counted(self.store, question, asyncio.run(_answers(self.ask, question, left)))
             left = note_ready(self.store, op, answers)
             if over or not left:
                 break
@@ -198,6 +210,7 @@ async def ask_in_turn(
             if not told:
                 log.warning("Nodes cannot be asked here whether they are ready: %s", error)
             told = True
+        answers = await asyncio.to_thread(counted, store, question, answers)
         left = await asyncio.to_thread(note_ready, store, op, answers)
         if not left:
             return True

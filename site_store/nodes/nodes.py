@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, exists, literal, or_, select, true, update
+from sqlalchemy import Connection, Integer, Row, and_, cast, exists, literal, or_, select, true, update
 
 from site_store.sql.database import Repository
 from site_store.sql.errors import VersionChanged
 from site_store.sql.postgresql import among, insert, pairs
 from site_store.sql.rows import filled
+from site_store.status.events import EventKind, NewEvent, write_node_events
 from site_store.tables import node, operation, task
 from strategy_lib.node import TaskStatus
+from strategy_lib.node_states.reported import UNNAMED_ADVICE
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
 from strategy_lib.status.node_row import NodeRow
@@ -57,6 +60,33 @@ class Nodes(Repository):
                 tx.execute(update(node).where(*seen_now, node.c.op == left_by).values(left_as=node.c.condition))
 
         self._database.write(work)
+
+    def take_signatures(self, site: str, versions: Mapping[str, int]) -> frozenset[str]:
+        """Note by which versions of signatures nodes have answered; return those whose answer does not count.
+
+        They have answered by a newer version before: who answered now does not show that he is the node (rule 63).
+        A node that answers by version 1 for the first time is an event.
+        """
+
+        def work(tx: Connection, now: datetime) -> frozenset[str]:
+            given = pairs({name: str(version) for name, version in versions.items()})
+            version = cast(given.c.value, Integer)
+            of_node = (node.c.site == site, node.c.name == given.c.key)
+            older = tx.scalars(select(node.c.name).where(*of_node, node.c.signed > version)).all()
+            newer = or_(node.c.signed.is_(None), node.c.signed < version)
+            noted = tx.execute(
+                update(node).where(*of_node, newer).values(signed=version).returning(node.c.name, node.c.signed)
+            )
+            unnamed = sorted(name for name, signed in noted if signed == 1)
+            write_node_events(tx, now, site, unnamed, NewEvent(EventKind.NODE_STATE, UNNAMED_ADVICE))
+            return frozenset(older)
+
+        # Mostly nothing is new, and nothing is written.
+        known = select(node.c.name, node.c.signed).where(node.c.site == site, among(node.c.name, versions))
+        rows = self._database.read_once(lambda tx: tx.execute(known).all())
+        if all(signed == versions[name] for name, signed in rows):
+            return frozenset()
+        return self._transact(work)
 
     def of_site(self, site: str) -> list[NodeRow]:
         """Return all nodes that the site has or had, by name."""

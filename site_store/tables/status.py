@@ -108,6 +108,8 @@ node = Table(
     Column("provisioner_status", String),
     Column("power", String),
     Column("listed_at", UtcDateTime),
+    # The newest version by which its agent signed an answer (rule 63); NULL: it never answered.
+    Column("signed", Integer),
     # How it stands in its site, of the seven words: computed by the database, so that it can be counted and sorted.
     Column("standing", String, Computed(STANDING, persisted=True), nullable=False),
     # What it serves beside that: nothing, older or wanted.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from strategy_lib.node_states.generated import REPORTED, NodeAvailability, least_available
@@ -34,12 +34,14 @@ class Reported:
     reason : the provisioner's word, where it is not simply up.
     operating : the provisioner is at work on the node.
     undefined : the word is not one that this version knows: an event says so.
+    signed : the version of the signature by which a node said it (rule 63); 0: nobody signed it.
     """
 
     state: NodeAvailability
     reason: str = ""
     operating: bool = False
     undefined: bool = False
+    signed: int = field(default=0, compare=False)
 
 
 def reported_state(word: str, power: str | None, last: NodeAvailability | None) -> Reported:
@@ -88,6 +90,10 @@ def lower_of(provisioner: Reported, node: Reported | None) -> Reported:
     return Reported(node.state, node.reason or f"the node says {node.state}", provisioner.operating)
 
 
+UNNAMED = "its answer does not name its node (signature of version 1)"
+"""Of an answer: another node that has the site's key may have given it."""
+UNNAMED_ADVICE = f"{UNNAMED}, so that another node could answer in its place: put the present agent on it"
+UNNAMED_NOW = f"{UNNAMED}, and it has answered by version 2 before: put the present agent on it"
 LONGEST_REASON = 200
 """Characters of a node's reason that are kept: it is told to everybody."""
 _WORDS = {state.value: state for state in NodeAvailability if state in REPORTED}

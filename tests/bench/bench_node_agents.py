@@ -29,7 +29,7 @@ from pathlib import Path
 
 import yaml
 
-from provisioner_client.node_agent.agent import parse_head, parse_target, signature
+from provisioner_client.node_agent.agent import parse_head, parse_target, sign_answer, signature
 from site_store import SiteStore
 from tests.bench.bench_node_states import MOST_MB, SITE, listed, names
 from tests.bench.harness import Table, megabytes, new_store, options, processor_seconds
@@ -95,6 +95,7 @@ class OneRequest(asyncio.Protocol):
     def __init__(self, agents: AllAgents) -> None:
         self._agents = agents
         self._node = self._nonce = ""
+        self._name: str | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -108,7 +109,7 @@ class OneRequest(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Take a request, which is short enough to come at once."""
         target, headers = parse_head(data.removesuffix(b"\r\n\r\n"))
-        known, wait = parse_target(target)
+        known, wait, self._name = parse_target(target)
         *signed, given = (headers[f"x-slipway-{name}"] for name in ("time", "nonce", "asker", "signature"))
         assert given == signature(_KEY.encode(), "GET", target, *signed)
         self._nonce = signed[1]
@@ -121,7 +122,7 @@ class OneRequest(asyncio.Protocol):
     def answer(self) -> None:
         """Say how the node is, and end."""
         text = json.dumps({"state": self._agents.words[self._node], "reason": ""})
-        signed = signature(_KEY.encode(), "answer", self._nonce, text)
+        signed = sign_answer(_KEY.encode(), self._name, self._nonce, text)
         head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(text)}\r\nX-Slipway-Signature: {signed}\r\n\r\n"
         self._transport.write((head + text).encode())
         self._transport.close()

@@ -16,19 +16,26 @@ NAMES = ("a", "b", "c")
 
 
 @pytest.fixture
-def agent(tmp_path: Path) -> Iterator[AgentProcess]:
-    started = AgentProcess(tmp_path)
+def agents(tmp_path: Path) -> Iterator[list[AgentProcess]]:
+    started: list[AgentProcess] = []
+    for number, name in enumerate(NAMES, 1):
+        work = tmp_path / name
+        work.mkdir()
+        port = started[0].port if started else 0
+        started.append(AgentProcess(work, node=name, host=f"127.0.0.{number}", port=port))
     yield started
-    started.kill()
+    for agent in started:
+        agent.kill()
 
 
 def test_rule_58_nodes_become_ready_after_kill_9_of_the_triggerer(
-    slipway: RunningSlipway, own: OwnSite, agent: AgentProcess
+    slipway: RunningSlipway, own: OwnSite, agents: list[AgentProcess]
 ) -> None:
     key_file(slipway.home / f"{SITE}.key")
     own.connect(poll_in_worker=3)
-    agent.says("initializing loads images")
-    run_id = own.start(asking_site(NAMES, agent.port, 600))
+    for agent in agents:
+        agent.says("initializing loads images")
+    run_id = own.start(asking_site(NAMES, agents[0].port, 600))
 
     def asks() -> bool:
         with slipway.open_store() as store:
@@ -39,7 +46,8 @@ def test_rule_58_nodes_become_ready_after_kill_9_of_the_triggerer(
     wait_until(asks, "the nodes are asked")
     slipway.wait_for_task(run_id, "deploy_group", "deferred", "g")
     slipway.kill_component("triggerer")
-    agent.says("up")
+    for agent in agents:
+        agent.says("up")
     assert slipway.airflow.wait_for_run(DAG, run_id, HANGS) == "success"
     report = slipway.report(run_id)
     assert {one["name"]: one["state"] for one in report["nodes"]} == dict.fromkeys(NAMES, "success")

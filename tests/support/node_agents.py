@@ -29,10 +29,10 @@ def key_file(path: Path, key: str = KEY) -> Path:
 
 
 def asking_site(names: Iterable[str], port: int, timeout: int) -> str:
-    """Return a site of nodes on this machine, one agent speaks for all of them; their group asks them for so long."""
+    """Return a site of nodes on this machine, at 127.0.0.1, 127.0.0.2 …; their group asks them for so long."""
     nodes = [node(name) for name in names]
-    for one in nodes:
-        one["data"]["addressing"] = [{"network": "loop", "address": "127.0.0.1"}]
+    for number, one in enumerate(nodes, 1):
+        one["data"]["addressing"] = [{"network": "loop", "address": f"127.0.0.{number}"}]
     asks = {**group("g", minimum_successful_nodes=len(nodes)), "ready": {"timeout": timeout}}
     states = {"health_url": f"http://{{address:loop}}:{port}/state"}
     more = [
@@ -43,7 +43,7 @@ def asking_site(names: Iterable[str], port: int, timeout: int) -> str:
 
 
 async def say_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer one request as the agent of a node that is up does."""
+    """Answer one request as the agent of a node that is up does, by version 1 of signatures."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode()
     nonce = head.partition("X-Slipway-Nonce: ")[2].partition("\r\n")[0]
     text = '{"state": "up", "reason": ""}'
@@ -55,7 +55,9 @@ async def say_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 class AgentProcess:
     """An agent in a process of its own, with a Python that sees no other module of Slipway's."""
 
-    def __init__(self, work: Path, key: str = KEY, *more: str, port: int = 0) -> None:
+    def __init__(
+        self, work: Path, key: str = KEY, *more: str, port: int = 0, node: str = "n0", host: str = "127.0.0.1"
+    ) -> None:
         self.state_file = work / "state"
         place = str(agent_file.__file__)
         command = [
@@ -64,7 +66,9 @@ class AgentProcess:
             "-S",
             place,
             "--listen",
-            f"127.0.0.1:{port}",
+            f"{host}:{port}",
+            "--node",
+            node,
             "--key-file",
             str(key_file(work / "key", key)),
         ]
@@ -75,7 +79,7 @@ class AgentProcess:
         self.port = int(self.process.stdout.readline().rpartition(":")[2])
         # What is signed in the millisecond before the agent's start would be refused.
         time.sleep(0.005)
-        self.url = f"http://127.0.0.1:{self.port}/state"
+        self.url = f"http://{host}:{self.port}/state"
 
     def says(self, text: str) -> None:
         """Have the node say so, from the agent's next look at the file on."""

@@ -1,4 +1,4 @@
-"""Production: who may write in the store is a row of it (rule 60); processes note what they are."""
+"""Production: who may write (rule 60), what processes are, how node agents sign (rule 63), in a store of 0.9.0."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def upgrade() -> None:
         sa.Column("environment", sa.JSON(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_process"),
     )
+    op.add_column("node", sa.Column("signed", sa.Integer()))
 
 
 def _wait_for_writers() -> None:

@@ -143,7 +143,7 @@ def test_a_node_is_asked_by_https_and_its_certificate_is_checked(certificate: Pa
         server = await asyncio.start_server(say_up, "127.0.0.1", 0, ssl=context)
         async with server:
             url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/state"
-            return await ask(Asker(KEY.encode(), "me", tls=trusted, networks=LOOPBACK), url, "", 0.0)
+            return await ask(Asker(KEY.encode(), "me", tls=trusted, networks=LOOPBACK), "n1", url, "", 0.0)
 
     trusted = ssl.create_default_context(cafile=str(certificate))
     assert asyncio.run(asked(trusted)) == Reported(NodeAvailability.UP, "")

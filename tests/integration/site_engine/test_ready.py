@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -37,6 +37,7 @@ class Agents:
     silent: frozenset[str] = frozenset()
     asked: list[tuple[str, ...]] = field(default_factory=list)
     urls: dict[str, str] = field(default_factory=dict)
+    signed: Mapping[str, int] = field(default_factory=dict)
     _since: dict[str, float] = field(default_factory=dict)
 
     async def __call__(self, _: str, urls: Mapping[str, str], most: int) -> Mapping[str, Answer]:
@@ -47,7 +48,8 @@ class Agents:
         for name in urls:
             waits = self.after.get(name, 0.0)
             up = now - self._since.setdefault(name, now) >= waits
-            said[name] = "Connection refused" if name in self.silent else (UP if up else LOADING)
+            word = replace(UP if up else LOADING, signed=self.signed.get(name, 2))
+            said[name] = "Connection refused" if name in self.silent else word
         return said
 
 
@@ -237,3 +239,16 @@ def test_the_triggerer_says_once_that_it_cannot_ask_and_goes_on(
     assert asyncio.run(ask_in_turn(driving.store, keyless, still.op, still.timeout, LOG, every=0.0)) is False
     assert tries >= 2
     assert sum("SLIPWAY_NODE_KEY_FILE" in line for line in caplog.messages) == 1
+
+
+def test_rule_63_a_node_that_has_named_itself_is_not_ready_by_an_answer_that_does_not(
+    begin: Begin, agents: Agents
+) -> None:
+    driving = started(begin, agents, design("ab", timeout=20, percent_successful_nodes=50))
+    agents.signed = {"a": 1, "b": 1}
+    driving.store.nodes.take_signatures("alpha", {"a": 2})
+    driving.finish("g")
+    assert driving.states() == {"a": "failure", "b": "success"}
+    late = next(one for one in driving.store.tasks.of_nodes(driving.action.id) if one.node == "a").ready
+    assert late is not None
+    assert "has answered by version 2 before: put the present agent on it" in str(late.error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import provisioner_client.node_agent.agent as agent_file
-from provisioner_client.node_agent.agent import MOST_LINGERING, read_key, signature
+from provisioner_client.node_agent.agent import MOST_LINGERING, answer_signature, own_names, read_key, signature
 from provisioner_client.node_agent.cli import main
 from provisioner_client.node_agent.request import AgentSilent, Asker, ask
 from strategy_lib.node_states.generated import NodeAvailability
@@ -85,7 +86,7 @@ def test_other_requests_are_refused(agent: AgentProcess) -> None:
 @asynccontextmanager
 async def lingering(agent: AgentProcess, name: str = "me") -> AsyncIterator[asyncio.Future[Reported]]:
     """A request that waits at the agent; the ones before it have arrived."""
-    task = asyncio.ensure_future(ask(asker(name), agent.url, "up", 60))
+    task = asyncio.ensure_future(ask(asker(name), "n0", agent.url, "up", 60))
     await asyncio.sleep(0.1)
     try:
         yield task
@@ -96,13 +97,13 @@ async def lingering(agent: AgentProcess, name: str = "me") -> AsyncIterator[asyn
 
 def test_it_answers_at_once_where_the_known_state_is_wrong_and_else_when_it_changes(agent: AgentProcess) -> None:
     async def play() -> None:
-        assert await ask(asker(), agent.url, "down", 60) == Reported(UP)
-        assert await ask(asker(), agent.url, "up", 0.1) == Reported(UP)
+        assert await ask(asker(), "n0", agent.url, "down", 60) == Reported(UP)
+        assert await ask(asker(), "n0", agent.url, "up", 0.1) == Reported(UP)
         async with lingering(agent) as answer:
             agent.says("initializing  loads\nimages")
             assert await answer == Reported(INITIALIZING, "loads images")
         agent.says("dead")
-        said = await ask(asker(), agent.url, "initializing", 60)
+        said = await ask(asker(), "n0", agent.url, "initializing", 60)
         assert said == Reported(
             NodeAvailability.DOWN, "state says 'dead', which is none of up, initializing, stopping, down"
         )
@@ -126,10 +127,10 @@ def test_four_linger_at_most_and_who_has_gone_makes_room(agent: AgentProcess) ->
             pass
         tasks = []
         for number in range(MOST_LINGERING):
-            tasks.append(asyncio.ensure_future(ask(asker(f"asker {number}"), agent.url, "up", 60)))
+            tasks.append(asyncio.ensure_future(ask(asker(f"asker {number}"), "n0", agent.url, "up", 60)))
             await asyncio.sleep(0.05)
         assert not any(task.done() for task in tasks)
-        tasks.append(asyncio.ensure_future(ask(asker("one more"), agent.url, "up", 60)))
+        tasks.append(asyncio.ensure_future(ask(asker("one more"), "n0", agent.url, "up", 60)))
         assert await tasks[0] == Reported(UP)
         assert not any(task.done() for task in tasks[1:])
         for task in tasks[1:]:
@@ -144,7 +145,7 @@ def test_silent_connections_do_not_keep_the_keys_holder_out(agent: AgentProcess)
         async with lingering(agent) as waits:
             silent = [await asyncio.open_connection("127.0.0.1", agent.port) for _ in range(200)]
             try:
-                assert await ask(asker("other"), agent.url, "", 0) == Reported(UP)
+                assert await ask(asker("other"), "n0", agent.url, "", 0) == Reported(UP)
                 assert not waits.done(), "who has shown the key keeps the place"
                 gone = sum([reader.at_eof() for reader, _ in silent])
                 assert len(silent) - gone <= 64
@@ -169,16 +170,16 @@ def test_it_says_that_it_stops_before_it_ends(agent: AgentProcess) -> None:
 def test_a_stopping_agent_waits_a_little_for_somebody_to_tell(agent: AgentProcess) -> None:
     agent.process.terminate()
     time.sleep(0.3)
-    assert asyncio.run(ask(asker(), agent.url, "up", 60)).state is STOPPING
+    assert asyncio.run(ask(asker(), "n0", agent.url, "up", 60)).state is STOPPING
     assert agent.close() == 0
 
 
 def test_what_does_not_count_is_an_error(agent: AgentProcess) -> None:
     with pytest.raises(AgentSilent, match="not signed with the key of this node's site"):
-        asyncio.run(ask(asker(key="x" * 40), agent.url, "", 0))
+        asyncio.run(ask(asker(key="x" * 40), "n0", agent.url, "", 0))
     agent.kill()
     with pytest.raises(AgentSilent, match="Connect call failed"):
-        asyncio.run(ask(asker(), agent.url, "", 0))
+        asyncio.run(ask(asker(), "n0", agent.url, "", 0))
 
 
 @pytest.mark.parametrize(
@@ -197,3 +198,37 @@ def test_the_command_prints_what_a_node_needs() -> None:
     run = CliRunner().invoke(main, ["--print-agent"])
     assert run.output == Path(str(agent_file.__file__)).read_text()
     assert "ExecStart=/usr/bin/python3" in CliRunner().invoke(main, ["--print-unit"]).output
+
+
+def test_rule_63_an_agent_signs_for_its_own_node_alone_and_by_the_version_that_it_is_asked_in(
+    agent: AgentProcess,
+) -> None:
+    said = asyncio.run(ask(asker(), "n0", agent.url, "", 0))
+    assert (said, said.signed) == (Reported(UP), 2)
+    with pytest.raises(AgentSilent, match="HTTP 421: this agent speaks for n0, not for n1: set SLIPWAY_NODE_NAME"):
+        asyncio.run(ask(asker(), "n1", agent.url, "", 0))
+    connection = http.client.HTTPConnection("127.0.0.1", agent.port, timeout=10)
+    connection.request("GET", "/state", headers=signed("o" * 32))
+    answer = connection.getresponse()
+    body = answer.read().decode()
+    connection.close()
+    assert answer.headers["X-Slipway-Signature"] == signature(KEY.encode(), "answer", "o" * 32, body)
+
+
+def test_rule_63_who_asked_by_version_2_never_gets_a_signature_of_version_1(agent: AgentProcess) -> None:
+    asked = (("/state?node=n0", 200), ("/state?node=", 421), ("/state?node=n1", 421))
+    for number, (target, status) in enumerate(asked):
+        nonce = str(number) * 32
+        connection = http.client.HTTPConnection("127.0.0.1", agent.port, timeout=10)
+        connection.request("GET", target, headers=signed(nonce, target))
+        answer = connection.getresponse()
+        body, given = answer.read(), answer.headers["X-Slipway-Signature"]
+        connection.close()
+        assert answer.status == status
+        assert given == (answer_signature(KEY.encode(), "n0", nonce, body) if status == 200 else "")
+
+
+def test_without_a_name_it_is_that_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "cmp07.example.org")
+    assert own_names("") == ("cmp07.example.org", "cmp07")
+    assert own_names("n1") == ("n1",)

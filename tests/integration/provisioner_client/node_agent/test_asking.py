@@ -26,7 +26,7 @@ from tests.support.node_agents import KEY, LOOPBACK, ON_LOOPBACK, AgentProcess, 
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[AgentProcess]:
-    started = AgentProcess(tmp_path)
+    started = AgentProcess(tmp_path, node="n1")
     yield started
     started.kill()
 
@@ -129,7 +129,7 @@ HOSTS = {
 def test_no_connection_is_made_for_a_special_address_however_it_is_written(host: str, through_a_proxy: bool) -> None:
     def play(port: int) -> Awaitable[Reported]:
         proxy = Proxy("127.0.0.1", port) if through_a_proxy else None
-        return ask(Asker(KEY.encode(), "me", proxy=proxy), f"http://{host}:{port}/state", "", 0.0)
+        return ask(Asker(KEY.encode(), "me", proxy=proxy), "n1", f"http://{host}:{port}/state", "", 0.0)
 
     said, seen = asked(play)
     assert HOSTS[host] in str(said)
@@ -149,7 +149,7 @@ def test_a_name_is_looked_up_once_and_asked_at_the_address_that_was_judged(monke
     async def play(port: int) -> Reported:
         monkeypatch.setattr(socket, "getaddrinfo", look_up)
         url = f"http://node.example:{port}/state"
-        return await ask(Asker(KEY.encode(), "me", networks=LOOPBACK), url, "", 0.0)
+        return await ask(Asker(KEY.encode(), "me", networks=LOOPBACK), "n1", url, "", 0.0)
 
     assert asked(play)[0] == UP
     assert looked_up == ["node.example"], "another look could find another address"
@@ -158,9 +158,9 @@ def test_a_name_is_looked_up_once_and_asked_at_the_address_that_was_judged(monke
 def test_a_proxy_is_told_the_address_that_was_judged() -> None:
     def play(port: int) -> Awaitable[Reported]:
         asker = Asker(KEY.encode(), "me", proxy=Proxy("127.0.0.1", port), networks=LOOPBACK)
-        return ask(asker, "http://localhost:9650/state", "", 0.0)
+        return ask(asker, "n1", "http://localhost:9650/state", "", 0.0)
 
-    assert asked(play) == (UP, ["GET http://127.0.0.1:9650/state?known=&wait=0 HTTP/1.1"])
+    assert asked(play) == (UP, ["GET http://127.0.0.1:9650/state?known=&wait=0&node=n1 HTTP/1.1"])
 
 
 def test_a_list_that_is_none_has_nobody_asked(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def given_up(scheme: str, silent: Silent, begun: asyncio.Event, wait: float, aft
         server = await asyncio.start_server(silent, "127.0.0.1", 0)
         async with server:
             url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}/state"
-            question = asyncio.create_task(ask(Asker(KEY.encode(), "me", networks=LOOPBACK), url, "up", wait))
+            question = asyncio.create_task(ask(Asker(KEY.encode(), "me", networks=LOOPBACK), "n1", url, "up", wait))
             await begun.wait()
             await loop.pass_by(after - 0.001)
             assert not question.done()

@@ -15,7 +15,7 @@ import pytest
 import provisioner_client.node_agent.listener as listener_file
 import provisioner_client.node_agent.request as request_file
 from provisioner_client.errors import ProvisionerError
-from provisioner_client.node_agent.agent import signature
+from provisioner_client.node_agent.agent import answer_signature, signature
 from provisioner_client.node_agent.listener import AgentListener, Pace
 from provisioner_client.node_agent.request import (
     LONGEST_ANSWER,
@@ -41,7 +41,7 @@ def agents(tmp_path: Path) -> Iterator[list[AgentProcess]]:
     for number in range(3):
         work = tmp_path / str(number)
         work.mkdir()
-        started.append(AgentProcess(work))
+        started.append(AgentProcess(work, node=f"n{number}"))
     yield started
     for agent in started:
         agent.kill()
@@ -157,7 +157,7 @@ def test_the_time_of_a_question_begins_with_its_turn(monkeypatch: pytest.MonkeyP
         asker = Asker(KEY.encode(), "me", connecting=connecting, networks=LOOPBACK)
         async with server:
             async with connecting:
-                question = asyncio.create_task(ask(asker, _url_of(server), "", 0.0))
+                question = asyncio.create_task(ask(asker, "n1", _url_of(server), "", 0.0))
                 done, _ = await asyncio.wait({question}, timeout=1.5)
                 assert not done, "others are connecting"
             return await question
@@ -208,14 +208,15 @@ def test_an_answer_counts_only_as_an_agent_with_the_key_gives_it() -> None:
         async with server:
             port = server.sockets[0].getsockname()[1]
             with pytest.raises(AgentSilent) as caught:
-                await ask(Asker(KEY.encode(), "me", networks=LOOPBACK), f"http://127.0.0.1:{port}/state", "up", 0)
+                await ask(Asker(KEY.encode(), "me", networks=LOOPBACK), "n1", f"http://127.0.0.1:{port}/state", "up", 0)
             return caught.value.detail
 
     async def play() -> None:
         elsewhere = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/state\r\n\r\n"
         assert await answered(elsewhere) == "HTTP 302"
         assert await answered(HEAD + " " * (LONGEST_ANSWER + 1)) == "its answer is longer than 64 KiB"
-        assert await answered(HEAD + '{"state": "down"}') == "its answer is not signed with the key of the site"
+        unsigned = "its answer is not signed with the key of the site, or for another node"
+        assert await answered(HEAD + '{"state": "down"}') == unsigned
         assert await answered("hello") == "its answer is no HTTP"
         assert await answered('HTTP/1.1 401 No\r\n\r\n{"error": "an\\nold nonce"}') == "HTTP 401: an old nonce"
 
@@ -254,8 +255,8 @@ def test_a_signed_answer_may_still_say_nothing_that_is_known() -> None:
     def answer(body: str) -> bytes:
         return f"HTTP/1.1 200 OK\r\nX-Slipway-Signature: {signature(b'k', 'answer', 'n', body)}\r\n\r\n{body}".encode()
 
-    assert read_answer(b"k", "n", answer('{"state": "up", "reason": "a\\u0007 b"}')) == Reported(
-        read_answer(b"k", "n", answer('{"state": "up"}')).state, "a b"
+    assert read_answer(Asker(b"k", "me"), "n1", "n", answer('{"state": "up", "reason": "a\\u0007 b"}')) == Reported(
+        read_answer(Asker(b"k", "me"), "n1", "n", answer('{"state": "up"}')).state, "a b"
     )
     for body in (
         '{"state": "maintenance"}',
@@ -266,14 +267,14 @@ def test_a_signed_answer_may_still_say_nothing_that_is_known() -> None:
         '{"state": ' + "[" * 900 + "]" * 900 + "}",
     ):
         with pytest.raises(AgentSilent, match="is not understood"):
-            read_answer(b"k", "n", answer(body))
+            read_answer(Asker(b"k", "me"), "n1", "n", answer(body))
 
 
 def test_what_is_not_signed_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_file, "read_json", lambda *_: pytest.fail("it was read"))
     for body in (b'{"state": "up"}', b"[" * 30_000, b"\xff"):
-        with pytest.raises(AgentSilent, match="not signed with the key of the site"):
-            read_answer(b"k", "n", HEAD.encode() + body)
+        with pytest.raises(AgentSilent, match="not signed with the key of the site, or for another node"):
+            read_answer(Asker(b"k", "me"), "n1", "n", HEAD.encode() + body)
 
 
 def test_the_key_of_a_site_is_in_a_file_of_its_own(tmp_path: Path) -> None:
@@ -292,3 +293,23 @@ def test_the_key_of_a_site_is_in_a_file_of_its_own(tmp_path: Path) -> None:
     file.write_text("short")
     with pytest.raises(SettingError, match="32 characters"):
         read_site_key(environ, "r1")
+
+
+def test_rule_63_the_answer_of_one_node_is_not_anothers() -> None:
+    body = '{"state": "up", "reason": ""}'
+
+    def answer(signed: str) -> bytes:
+        return f"HTTP/1.1 200 OK\r\nX-Slipway-Signature: {signed}\r\n\r\n{body}".encode()
+
+    asker = Asker(b"k", "me")
+    own = answer(answer_signature(b"k", "n1", "nonce", body.encode()))
+    assert read_answer(asker, "n1", "nonce", own).signed == 2
+    old = answer(signature(b"k", "answer", "nonce", body))
+    assert read_answer(asker, "n1", "nonce", old).signed == 1
+    for name, nonce in (("n2", "nonce"), ("n1", "other"), ("n", "1nonce")):
+        with pytest.raises(AgentSilent, match="or for another node"):
+            read_answer(asker, name, nonce, own)
+    strict = Asker(b"k", "me", least=2)
+    assert read_answer(strict, "n1", "nonce", own).signed == 2
+    with pytest.raises(AgentSilent, match="and SLIPWAY_NODE_SIGNATURES is 2: put the present agent on the node"):
+        read_answer(strict, "n1", "nonce", old)

@@ -45,9 +45,11 @@ def asker(simulator: Simulator, key: str = KEY) -> Asker:
     return Asker(key.encode(), "me", proxy=SLIPWAY_NODE_PROXY.parse(simulator.url))
 
 
-def said(simulator: Simulator, url: str = URL, known: str = "", wait: float = 0.0, key: str = KEY) -> Reported | str:
+def said(
+    simulator: Simulator, url: str = URL, known: str = "", wait: float = 0.0, key: str = KEY, name: str = "n1"
+) -> Reported | str:
     try:
-        return asyncio.run(ask(asker(simulator, key), url, known, wait))
+        return asyncio.run(ask(asker(simulator, key), name, url, known, wait))
     except AgentSilent as error:
         return error.detail
 
@@ -57,6 +59,7 @@ def test_a_machine_that_is_up_answers_at_its_own_address(simulator: Simulator, t
     becomes(simulator, "n1", status="Deployed")
     environ = {"SLIPWAY_NODE_KEY_FILE": str(tmp_path / "node.key"), "SLIPWAY_NODE_PROXY": simulator.url}
     assert asyncio.run(SiteAsker(environ, "me")("alpha", {"n1": URL}, 1)) == {"n1": UP}
+    assert str(said(simulator, name="n2")).startswith("HTTP 421: this agent speaks for n1, not for n2")
     assert said(simulator, key="x" * 40) == "HTTP 401: the request is not signed with the key that --node-key names"
     assert said(simulator, "http://10.9.9.9/state") == "HTTP 502: no simulated machine has the address 10.9.9.9"
     assert said(simulator, "http://10.0.0.1/other") == "HTTP 404: there is /state alone"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from provisioner_client.node_agent.listener import AgentListener, Pace
 from site_engine.node_states.drift_watch import DriftWatch
@@ -16,7 +19,7 @@ from site_store import SiteStore
 from site_store.status.leases import lease_of
 from strategy_lib.node_states.node_memory import NodeMemory
 from tests.integration.site_store.scenario import SITE
-from tests.support.node_agents import KEY, LOOPBACK, AgentProcess
+from tests.support.node_agents import KEY, LOOPBACK, AgentProcess, say_up
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site
 from tests.support.stores import new_store
@@ -32,7 +35,7 @@ def store(tmp_path: Path) -> Iterator[SiteStore]:
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[AgentProcess]:
-    started = AgentProcess(tmp_path)
+    started = AgentProcess(tmp_path, node="n1")
     yield started
     started.kill()
 
@@ -50,8 +53,8 @@ def commit(store: SiteStore, health_url: str) -> None:
     settings = {"node_states": {"health_url": health_url, "transition_time": 3, "min_time_between_versions": 0}}
     more = [document("drydock/Network/v1", "loop", {"cidr": "127.0.0.0/8"})]
     more.append(document("slipway/SiteSettings/v1", "settings", settings))
-    text = site([here], [group("g", ["n1"])], region=SITE)
-    commit_design(store, SITE, text + "".join(f"---\n{json.dumps(one)}\n" for one in more))
+    design = site([here], [group("g", ["n1"])], region=SITE)
+    commit_design(store, SITE, design + "".join(f"---\n{json.dumps(one)}\n" for one in more))
 
 
 def seen(leader: SiteLeader, store: SiteStore, fits: Callable[[NodeMemory], bool]) -> NodeMemory:
@@ -108,3 +111,56 @@ def test_nodes_are_asked_no_more_where_the_settings_say_so(
     known = seen(leader, store, lambda known: known.view.state == "up")
     assert known.said == ""
     assert listener.heard(SITE) == []
+
+
+class OldAgent:
+    """An agent of version 1 of signatures, in a thread, in place of the one that listened at a port."""
+
+    def __init__(self, port: int) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.server = self.loop.run_until_complete(asyncio.start_server(say_up, "127.0.0.1", port))
+        self.port = int(self.server.sockets[0].getsockname()[1])
+        self.thread = threading.Thread(target=self.loop.run_forever)
+        self.thread.start()
+
+    def close(self) -> None:
+        self.loop.call_soon_threadsafe(self.server.close)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(10)
+        self.loop.close()
+
+
+def signed_as(store: SiteStore) -> int | None:
+    found: int | None = store._database.read(lambda tx: tx.scalar(text("SELECT signed FROM node WHERE name = 'n1'")))
+    return found
+
+
+def test_rule_63_an_agent_that_does_not_name_its_node_counts_until_it_did(
+    store: SiteStore, tmp_path: Path, listener: AgentListener, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = OldAgent(0)
+    commit(store, f"http://{{address:loop}}:{old.port}/state")
+    held = store.leases.take(lease_of(SITE), "me", 60)
+    assert held is not None
+    leader = SiteLeader(store, SITE, held, store.now().timestamp(), listener=listener)
+    store.provisioner_lists.save(SITE, "c", ON)
+    seen(leader, store, lambda _: signed_as(store) == 1)
+    old.close()
+    events = text("SELECT node, message FROM event WHERE message LIKE '%does not name its node%'")
+    (told,) = store._database.read(lambda tx: tx.execute(events).all())
+    assert (told.node, told.message.endswith("put the present agent on it")) == ("n1", True)
+    agent = AgentProcess(tmp_path, port=old.port, node="n1")
+    agent.says("down its disk")
+    seen(leader, store, lambda known: known.said == "its disk")
+    assert signed_as(store) == 2
+    agent.kill()
+    # Somebody who has the key answers in its place, and says that all is well.
+    old = OldAgent(old.port)
+    try:
+        seen(leader, store, lambda _: "what node n1 says does not count" in caplog.text)
+        # Another leader knows that it did, too.
+        leader = SiteLeader(store, SITE, held, store.now().timestamp(), listener=listener)
+        known = seen(leader, store, lambda known: known.view.state == "up")
+        assert (known.said, signed_as(store)) == ("", 2)
+    finally:
+        old.close()
