@@ -258,7 +258,9 @@ class Provisioner(Protocol):
         """
         ...
 
-    def task(self, ref: TaskRef, *, left: float | None = None) -> ProvisionerTask:
+    def task(
+        self, ref: TaskRef, *, left: float | None = None, guard: Callable[[], None] | None = None
+    ) -> ProvisionerTask:
         """Give a provisioner task as it is now.
 
         A backend that does a task piece by piece does what is due of it when it is asked, and may need the design for
@@ -269,6 +271,7 @@ class Provisioner(Protocol):
         left : given by who looks at a task for which nobody waits any more: seconds since its `submit` may have sent
             anything. A backend that does a task piece by piece begins no further piece, and gives up those that were
             not begun as soon as that is certain.
+        guard : called right before each such piece is sent. When it raises, that and what follows is not sent.
 
         Raises
         ------

@@ -132,9 +132,11 @@ class RedactingProvisioner:
             found = self.provisioner.find(reference)
         return None if found is None else self._task(found)
 
-    def task(self, ref: TaskRef, *, left: float | None = None) -> ProvisionerTask:
+    def task(
+        self, ref: TaskRef, *, left: float | None = None, guard: Callable[[], None] | None = None
+    ) -> ProvisionerTask:
         with self._call("task"):
-            found = self.provisioner.task(ref, left=left)
+            found = self.provisioner.task(ref, left=left, guard=guard)
         return self._task(found)
 
     def task_tree(self, ref: TaskRef, node: str | None = None) -> TaskTree:

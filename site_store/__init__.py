@@ -50,6 +50,7 @@ from site_store.sql.errors import (
     StoreError,
     StoreNotConfigured,
     StoreUnavailable,
+    SubmissionsHeld,
     ValueRefused,
     VersionChanged,
 )

@@ -74,17 +74,20 @@ def verify(url: str | None, repair: bool) -> None:
 @click.option("--url", help=_URL_HELP)
 @click.option("--op", default=0, type=click.IntRange(min=0, max=2**53), help="An operation's number that is known.")
 @click.option("--doubt", is_flag=True, help="Do not believe what is recorded as done: actions ran after the backup.")
-def restored(url: str | None, op: int, doubt: bool) -> None:
+@click.option("--clone", is_flag=True, help="The original goes on beside it: nothing that it has sent is its own.")
+def restored(url: str | None, op: int, doubt: bool, clone: bool) -> None:
     """Bring a store that was restored from a backup in line with a world that went on without it.
 
-    Use it before anything of Slipway's starts again. Actions that were not over are closed, and what they may have sent
+    Until then nothing is sent to a provisioner. Actions that were not over are closed, and what they may have sent
     is looked for before more is; numbers move past all that others may have seen; nodes are looked at anew.
     """
     with SiteStore.open(url) as store:
-        found = store.restoring.settle(op, doubt=doubt)
+        found = store.restoring.settle(op, doubt=doubt, clone=clone)
         for action_id in found.closed:
             click.echo(f"closed action {action_id}: mark its DAG run as failed, if there is one")
         click.echo(f"{store.location}: the next operation is above {found.op}, the next epoch above {found.epoch - 1}")
+        kept = "new" if clone else "as before"
+        click.echo(f"references have the incarnation {found.incarnation}, {kept}; this store may send again")
         if doubt:
             click.echo(f"{found.doubted} nodes are in doubt: `slipway adopt` has those count as done that are")
 

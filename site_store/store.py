@@ -43,6 +43,7 @@ from site_store.sql import schema_version
 from site_store.sql.address import resolve
 from site_store.sql.database import Database, one_moment
 from site_store.sql.errors import StoreError
+from site_store.sql.home import Home
 from site_store.status.counting import Counts
 from site_store.status.events import Events
 from site_store.status.leases import Checks, Leases
@@ -196,6 +197,7 @@ class SiteStore:
         self.node_troubles = NodeTroubles(database)
         self.state_table = StateTable(database)
         self.restoring = Restoring(database)
+        self.home = Home(database)
 
     @classmethod
     def open(

@@ -262,7 +262,9 @@ class DrydockProvisioner:
         """Look through all of Drydock's tasks for one that proves that this one does not run (trap 17)."""
         return self._list.is_dead(task_id, age)
 
-    def task(self, ref: TaskRef, *, left: float | None = None) -> ProvisionerTask:
+    def task(
+        self, ref: TaskRef, *, left: float | None = None, guard: Callable[[], None] | None = None
+    ) -> ProvisionerTask:
         """Give a task as it is now. Its lists are empty until it is complete (trap 3). Drydock has the whole of it.
 
         That it is gone is believed only when the list of tasks, which must not be empty, does not have it either.

@@ -202,24 +202,27 @@ class MaasProvisioner:
         """Return False: each look at a task goes on with it, so that no task depends on a process."""
         return False
 
-    def task(self, ref: TaskRef, *, left: float | None = None) -> ProvisionerTask:
+    def task(
+        self, ref: TaskRef, *, left: float | None = None, guard: Callable[[], None] | None = None
+    ) -> ProvisionerTask:
         """Give a task as it is now, after doing what is due of it by now.
 
         Deploys are sent as places become free. What else was not sent, as its process was killed, is sent once this
         client has known the task for as long as a lost request may still take effect.
         """
+        guard = guard or unguarded
         ledger = self._ledger(self._existing(ref))
         known = ref.phase or _phase_of(ledger.tag.action)
         if left is not None:
             if ledger.unsent() and left >= self.settle:
-                self._driver.give_up(ledger, known)
+                self._driver.give_up(ledger, known, guard)
         elif ledger.unsent() and (known is Phase.DEPLOY or ledger.known_for >= self.settle):
             design = ref.design
             nodes = None if design is None else (lambda: self._designs.read(design).nodes)
-            self._driver.advance(ledger, known, nodes, unguarded)
+            self._driver.advance(ledger, known, nodes, guard)
             ledger.read()
             self._driver.rest(ledger)
-        self._driver.keep(ledger, ledger.compare(COMPARE_EVERY), unguarded)
+        self._driver.keep(ledger, ledger.compare(COMPARE_EVERY), guard)
         return task_of(ledger)
 
     def task_tree(self, ref: TaskRef, node: str | None = None) -> TaskTree:

@@ -77,7 +77,10 @@ class Journal:
 
 
 def split_reference(reference: str | None) -> tuple[str, str]:
-    """Return (action, op) of a reference `slipway-<action>-<op>`; any other one is an action of its own, with no op."""
+    """Return (action, op) of a reference `slipway-<store>-<action>-<op>`; any other is an action by itself, with no op.
+
+    The action is named with its store: it is what stands between the first and the last part.
+    """
     if reference is None:
         return "", ""
     head, _, op = reference.rpartition("-")

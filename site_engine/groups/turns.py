@@ -25,6 +25,8 @@ _LOOK_AGAIN_ALONE: Final = timedelta(seconds=5)
 
 LOOK_AGAIN_PAUSED: Final = timedelta(seconds=10)
 """Until what is first to go on in a paused action looks again whether it may begin."""
+LOOK_AGAIN_HELD: Final = timedelta(seconds=30)
+"""Until a task of a store that may be a copy looks again whether something may be sent (rule 61)."""
 LOOK_AGAIN_BEHIND_OTHERS: Final = timedelta(seconds=60)
 """The same for a group behind others: each look is a process."""
 

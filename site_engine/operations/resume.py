@@ -124,7 +124,7 @@ class SubjectDriver:
         """Go on until the subject has its verdict, or a long wait is better deferred.
 
         Raises `provisioner_client.errors.ProvisionerError`: the provisioner could not be reached or refused; starting
-        again resumes here.
+        again resumes here. Raises `site_store.SubmissionsHeld`: nothing may be sent, and nothing is judged (rule 61).
         """
         unfinished = UnfinishedOperations(self.operations, subject.times_of_others)
         unsettled = subject.unsettled_nodes()
@@ -132,6 +132,7 @@ class SubjectDriver:
             unfinished.look_once(subject.owner, unsettled)
         subject.open()
         while True:
+            self.store.home.require_own()
             due = subject.next()
             if not isinstance(due, NextOperation):
                 return due

@@ -106,7 +106,8 @@ class OperationRun:
         """Submit the operation unless that was done, wait for its end, and gather what can be proven (rules 12-14).
 
         Raises `provisioner_client.errors.ProvisionerError`: the submission could not be made or its fate could not be
-        learnt; starting again is safe. Raises `TaskStopped`: this process was told to stop.
+        learnt; starting again is safe. Raises `TaskStopped`: this process was told to stop. Raises
+        `site_store.SubmissionsHeld`: nothing may be sent (rule 61).
         """
         if operation.provisioner_task is None:
             try:

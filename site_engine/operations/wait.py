@@ -19,7 +19,7 @@ from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskRef, T
 from site_engine.log_messages import TaskLog
 from site_engine.operations.judging import WHILE_HELD, WHILE_OWN, DeathWatch, design_source, nodes_at_work
 from site_engine.process import Clock, Stopping
-from site_store import Operation, OperationStatus, SiteStore, StoreError
+from site_store import Operation, OperationStatus, SiteStore, StoreError, SubmissionsHeld
 from strategy_lib.outcome import Evidence
 
 _FIRST_INTERVAL = 0.1
@@ -192,6 +192,7 @@ class TaskWatch:
         self._running_since = operation.running_since
         self._noted = operation.running_since is not None
         self._newest: int | None = None
+        self._is_held = False
         every = WHILE_OWN if give_up is None else WHILE_HELD
         first = started if give_up is not None else (self._running_since or started) + every
         self._death = DeathWatch(provisioner, clock.now, started + every if by_triggerer else first, every)
@@ -199,7 +200,8 @@ class TaskWatch:
     def look(self) -> EndKind | None:
         """Look once; None: the task goes on, or the list shows nodes of it at work; and so does the time.
 
-        An outage ends nothing: asking again is free, and only the deadline ends the waiting.
+        An outage ends nothing: asking again is free, and only the deadline ends the waiting. Nor does time pass while
+        nothing may be sent: the provisioner may need a request to go on with the task (rule 61).
 
         Raises `provisioner_client.errors.ProvisionerError`: the task is over, and its result could not be read in full.
         """
@@ -207,6 +209,11 @@ class TaskWatch:
             end = self._over or self._look()
         except TaskNotFound:
             end = EndKind.GONE
+        except SubmissionsHeld as held:
+            if not self._is_held:
+                self.log.warning("Provisioner task %s is not gone on with: %s.", self.task_id, held)
+            self._is_held = True
+            return None
         except ProvisionerError as error:
             self.log.warning("No answer about provisioner task %s, asking again: %s", self.task_id, error)
             end = None
@@ -277,7 +284,8 @@ class TaskWatch:
         A provisioner may do what is due of the task by now, and gets the design for that. Of a task that only others
         wait for, it is to begin nothing more.
         """
-        return self.provisioner.task(self._ref(), left=None if self.give_up is None else self._left())
+        left = None if self.give_up is None else self._left()
+        return self.provisioner.task(self._ref(), left=left, guard=self.store.home.require_own)
 
     def _ref(self) -> TaskRef:
         operation = self.operation

@@ -139,6 +139,7 @@ def action_header(facts: ActionFacts) -> dict[str, Any]:
         "left_alone": action.left_alone,
         "paused": action.paused.isoformat() if action.paused is not None else None,
         "dry_run": action.dry_run,
+        "hold": None if steps.over else facts.hold,
         "waits": None if steps.over else next(filter(None, map(_waits, tasks.gates.values())), None),
         "has_report": action.has_report,
         "elapsed": max(0.0, ((action.ended or facts.read_at) - begun).total_seconds() - action.idle),

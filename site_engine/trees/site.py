@@ -285,6 +285,7 @@ def site_header(facts: SiteFacts) -> dict[str, Any]:
         "nodes_as_wanted": counts.get(Status.SUCCESS, 0),
         "running": _brief(facts.running),
         "last": _brief(facts.last),
+        "hold": facts.hold,
         "stopped": None if facts.watched is None else facts.watched.stopped or None,
     }
 

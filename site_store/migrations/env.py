@@ -5,6 +5,7 @@ from __future__ import annotations
 from alembic import context
 from sqlalchemy import Connection
 
+from site_store.sql import home
 from site_store.sql.address import resolve
 from site_store.sql.database import Database
 from site_store.sql.fence import install
@@ -25,6 +26,7 @@ def run(connection: Connection) -> None:
         context.run_migrations()
         # Behind each upgrade, so that no step can forget it (rule 60).
         install(connection, list(metadata.tables), lowest_writer(context.config))
+        home.install(connection)
 
 
 given = context.config.attributes.get("connection")

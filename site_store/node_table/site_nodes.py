@@ -81,7 +81,7 @@ class SiteNodes(Repository):
             seen = watched_from(about.watched, now)
             owners = owners_of_site(about.owners, seen)
             return NodePage(
-                token=site_token(about.changes, owners, seen, now),
+                token=site_token(about.changes, owners, seen, now, about.hold),
                 read_at=now,
                 nodes=[node_row(row, groups_in(row.groups)) for row in rows[:limit]],
                 total=int(about.total),

@@ -17,6 +17,7 @@ from site_store.operations.tasks import explain_pending, withhold
 from site_store.records import OperationStatus
 from site_store.sql import postgresql
 from site_store.sql.errors import StoreError
+from site_store.sql.home import require_own
 from site_store.sql.postgresql import pairs
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, node, operation, task
@@ -50,9 +51,12 @@ class SiteStateChanged(StoreError):
         self.newest = newest
 
 
-def reference_of(action_id: str, op: int) -> str:
-    """Return the text that travels to the provisioner and back, by which a task is found again."""
-    return f"slipway-{action_id}-{op}"
+def reference_of(incarnation: str, action_id: str, op: int) -> str:
+    """Return the text that travels to the provisioner and back, by which a task is found again.
+
+    Numbers of operations are given again after a restore: the incarnation tells those of two stores apart (rule 61).
+    """
+    return f"slipway-{incarnation}-{action_id}-{op}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,7 @@ def claim(tx: Connection, now: datetime, asked: Claim) -> int:
     known: int | None = tx.scalar(same)
     if known is not None:
         return known
+    incarnation = require_own(tx)
     require_site(tx, action_id, site)
     if group is not None:
         require_attempt(tx, action_id, group, asked.attempt)
@@ -144,7 +149,11 @@ def claim(tx: Connection, now: datetime, asked: Claim) -> int:
         undone = _removal() if phase is Phase.DESTROY else _NOT_DONE
         _touch_nodes(tx, now, site, op, owner, [name for name in claimed if name not in kept], undone)
     left_out = sorted(frozenset(asked.due).difference(claimed)) or None
-    values: dict[str, Any] = {"reference": reference_of(action_id, op), "nodes": claimed, "left_out": left_out}
+    values: dict[str, Any] = {
+        "reference": reference_of(incarnation, action_id, op),
+        "nodes": claimed,
+        "left_out": left_out,
+    }
     if phase.is_of_nodes and not claimed:
         values |= {"status": OperationStatus.COMPLETE, "ended": now, "over": now, "result": "nothing to do"}
     tx.execute(update(operation).where(operation.c.op == op).values(values))

@@ -23,6 +23,7 @@ from site_store.operations.outcomes import apply_late_outcome, apply_outcome
 from site_store.records import Operation, OperationStatus
 from site_store.sql.database import Repository
 from site_store.sql.errors import StoreError
+from site_store.sql.home import require_own
 from site_store.tables import action, node_question, operation, site_lock
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
@@ -110,6 +111,7 @@ class Operations(Repository):
         ------
         StoreError : the action does not hold the site; the group's attempt has its verdict or was replaced.
         SiteStateChanged : a newer version of the states of nodes was published; nothing is claimed.
+        SubmissionsHeld : the store is a copy, of which nobody has said what it is; nothing is claimed (rule 61).
         """
         return self._database.write(lambda tx: read_operation(tx, claim(tx, self._shared_now(tx), asked)))
 
@@ -129,9 +131,13 @@ class Operations(Repository):
         bool
             True: submit it now, after looking for its reference at the provisioner if its sending was begun before.
             False: another has the right, or it is submitted or over, or the action has lost its site.
+
+        Raises `SubmissionsHeld`: it is about to be sent, and the store is a copy of which nobody has said what it is.
         """
 
         def work(tx: Connection, now: datetime) -> bool:
+            if sending:
+                require_own(tx)
             free = or_(
                 operation.c.lease_owner.is_(None), operation.c.lease_owner == owner, operation.c.lease_until <= now
             )

@@ -19,6 +19,10 @@ class SchemaNotCurrent(StoreError):
     """The database is not at the schema of this version of Slipway: run `slipway store upgrade`."""
 
 
+class SubmissionsHeld(StoreError):
+    """The store may be a copy of another one, and has nothing sent: say what it is (`slipway store restored`)."""
+
+
 class ValueRefused(StoreError):
     """A value cannot be stored, or changes nothing: change the value."""
 

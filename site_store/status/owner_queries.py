@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Exists, Select, exists, func, literal, null, select, union_all
 
 from site_store.records import OPEN
+from site_store.sql.home import held_word
 from site_store.sql.postgresql import clock, json_rows
 from site_store.sql.rows import json_list, listed, moment, moment_or_none
 from site_store.status.leases import CONTROLLER, lease_of
@@ -18,11 +19,15 @@ from strategy_lib.status.site import Watched
 
 
 def owners_now() -> list[ColumnElement[Any]]:
-    """Return columns with all owners, and the time by the database's clock. The controller is one by its lease."""
+    """Return columns with all owners, and the time by the database's clock. The controller is one by its lease.
+
+    `hold`: why nothing is sent now, in a word (`site_store.sql.home.why_held`).
+    """
     query = select(owner.c.name, owner.c.last_seen, owner.c.interval_seconds, owner.c.detail)
     held = func.extract("epoch", lease.c.expires_at - lease.c.renewed)
     leader = select(lease.c.name, lease.c.renewed, held, null()).where(lease.c.name == CONTROLLER)
-    return [json_rows(select(*union_all(query, leader).subquery().c)).label("owners"), clock().label("now")]
+    known = json_rows(select(*union_all(query, leader).subquery().c))
+    return [known.label("owners"), clock().label("now"), held_word().label("hold")]
 
 
 def owners_of_site(value: Any, seen: Watched | None) -> dict[str, OwnerCheckIn]:
@@ -94,12 +99,14 @@ def dag_at_work(site: ColumnElement[str]) -> ColumnElement[str]:
     return select(action.c.dag_id).where(*this).order_by(action.c.id).limit(1).scalar_subquery()
 
 
-def change_token(changes: Any, owners: Mapping[str, OwnerCheckIn], now: datetime) -> str:
-    """Put changes and the owners that are there into one word: an owner that dies changes no row."""
+def change_token(changes: Any, owners: Mapping[str, OwnerCheckIn], now: datetime, hold: str | None) -> str:
+    """Put changes, the owners that are there and a hold into one word: an owner that dies changes no row."""
     present = sum(1 << place for place, name in enumerate(sorted(owners)) if owners[name].is_alive(now))
-    return f"{int(changes)}-{len(owners)}-{present:x}"
+    return f"{int(changes)}-{len(owners)}-{present:x}" + ("" if hold is None else f"-{hold}")
 
 
-def site_token(changes: Any, owners: Mapping[str, OwnerCheckIn], seen: Watched | None, now: datetime) -> str:
+def site_token(
+    changes: Any, owners: Mapping[str, OwnerCheckIn], seen: Watched | None, now: datetime, hold: str | None
+) -> str:
     """Return the change token of a site: nobody writes down that it is looked at no more."""
-    return change_token(changes, owners, now) + ("" if seen is None else seen.mark(now))
+    return change_token(changes, owners, now, hold) + ("" if seen is None else seen.mark(now))

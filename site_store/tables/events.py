@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from sqlalchemy import CheckConstraint, Column, ForeignKey, Identity, Index, Integer, String, Table, Text, text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+    text,
+)
 
 from site_store.tables.metadata import Json, Serial, UtcDateTime, metadata
 
@@ -89,4 +101,11 @@ store_state = Table(
     Column("writes_from", String, nullable=False),
     # What digests of keys are made with, so that they say nothing elsewhere.
     Column("salt", String, nullable=False, server_default=text("gen_random_uuid()::text")),
+    # Part of every reference: random, and new when the store is made or is cloned (rule 61).
+    Column("incarnation", String),
+    # Where it lives: PostgreSQL's system identifier (NULL: it does not tell), and the oids of the database and of this
+    # table. Where they are not those of the place that it is in, it is a copy.
+    Column("system_id", String),
+    Column("database_id", BigInteger),
+    Column("table_id", BigInteger),
 )

@@ -168,6 +168,7 @@ class ActionFacts:
     fixed : of each group ("" for none) and phase: the first nodes that succeeded after they had failed, each with what
         had to be fixed.
     spans : when its operations were at work, where that is asked for.
+    hold : why nothing is sent now, with the command that ends it; None: it may be (rule 61).
     """
 
     token: str
@@ -187,6 +188,7 @@ class ActionFacts:
     times: Mapping[tuple[str, str], Times] = field(default_factory=dict)
     fixed: Mapping[tuple[str, str], Sequence[tuple[str, str]]] = field(default_factory=dict)
     spans: Sequence[OperationSpan] = ()
+    hold: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,7 @@ class SiteFacts:
     troubles : the first failed nodes of each group and part, and of each status.
     watched : the newest answer about its nodes; None where nothing was committed for it.
     behind_since : when the first revision was committed that a node waits for while it serves an older one; None: none.
+    hold : why nothing is sent now, with the command that ends it; None: it may be (rule 61).
     """
 
     token: str
@@ -234,6 +237,7 @@ class SiteFacts:
     leased: bool = False
     watched: Watched | None = None
     behind_since: datetime | None = None
+    hold: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from site_store.actions.action_rows import action_record
+from site_store.sql.home import why_held
 from site_store.sql.rows import filled, json_list, json_value, json_zip, listed, moment
 from site_store.status.owner_queries import change_token, owners_by_name
 from site_store.status.status_records import TOUCH, ApprovalRecord, OwnerCheckIn, ReportedLeaf, StatusCount
@@ -82,7 +83,7 @@ def action_facts(
     for group, phase, name, why in sorted(json_list(row.fixed)):
         fixed[group, phase].append((name, why))
     return ActionFacts(
-        token=token_of_action(touched, row.committed, owners, now),
+        token=token_of_action(touched, row.committed, owners, now, row.hold),
         read_at=now,
         action=action_record(row),
         committed=row.committed,
@@ -101,6 +102,7 @@ def action_facts(
         },
         fixed=fixed,
         spans=[listed(OperationSpan, item) for item in json_list(row.spans)],
+        hold=why_held(row.hold),
     )
 
 
@@ -128,9 +130,11 @@ def with_groups(
     return [(row, groups[row.id]) for row in rows]
 
 
-def token_of_action(changes: Any, committed: int | None, owners: Mapping[str, OwnerCheckIn], now: datetime) -> str:
+def token_of_action(
+    changes: Any, committed: int | None, owners: Mapping[str, OwnerCheckIn], now: datetime, hold: str | None
+) -> str:
     """Put changes of an action and of what is committed into one word: a commit supersedes what is over (rule 29).
 
     Both numbers only grow, and so does their sum.
     """
-    return change_token(int(changes) + (committed or 0), owners, now)
+    return change_token(int(changes) + (committed or 0), owners, now, hold)

@@ -18,6 +18,7 @@ from site_store.actions.action_rows import action_record
 from site_store.nodes.nodes import node_row
 from site_store.sql.database import Repository
 from site_store.sql.errors import no_action
+from site_store.sql.home import why_held
 from site_store.sql.rows import json_list, listed, moment, moment_or_none
 from site_store.status.owner_queries import owners_by_name, owners_of_site, site_token, watched_from
 from site_store.status.status_records import ApprovalRecord, ReportedLeaf, StatusCount
@@ -108,7 +109,7 @@ class Trees(Repository):
     def _with_tokens(self, key: str, *, by_run: bool = False) -> list[KnownAction]:
         def token(row: Row[*tuple[Any, ...]]) -> str:
             owners, now = owners_by_name(row.owners), moment(row.now)
-            return token_of_action(row.changes, row.committed, owners, now)
+            return token_of_action(row.changes, row.committed, owners, now, row.hold)
 
         def asked(row: Row[*tuple[Any, ...]]) -> list[ApprovalRecord]:
             return [listed(ApprovalRecord, item, row.id) for item in json_list(row.asked)]
@@ -331,6 +332,7 @@ class Trees(Repository):
             leased=bool(row.leased),
             watched=watched,
             behind_since=moment_or_none(row.behind_since),
+            hold=why_held(row.hold),
         )
 
     def _its_row(self, tx: Connection, action_id: str, *, with_spans: bool = False) -> _ActionRow:
@@ -362,4 +364,4 @@ def _first(nodes: Iterable[tuple[str, NodeRow]]) -> defaultdict[str, list[FirstT
 
 def _site_token(row: Any, changes: Any, now: datetime) -> str:
     watched = watched_from(row.watched, now)
-    return site_token(changes, owners_of_site(row.owners, watched), watched, now)
+    return site_token(changes, owners_of_site(row.owners, watched), watched, now, row.hold)

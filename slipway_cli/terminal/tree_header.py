@@ -38,6 +38,7 @@ def action_header_lines(header: Mapping[str, Any], since: float = 0.0) -> Iterat
         yield Text(printable(str(header["superseded"])), "yellow")
     if header.get("verdict"):
         yield Text(printable(str(header["verdict"])), verdict_style(header))
+    yield from hold_lines(header)
     running = header.get("state") == "running"
     elapsed = header.get("elapsed")
     if elapsed is not None and running:
@@ -48,6 +49,12 @@ def action_header_lines(header: Mapping[str, Any], since: float = 0.0) -> Iterat
     said = "; ".join(part for part in (*parts, _state_words(header)) if part)
     if said:
         yield Text(said, "dim")
+
+
+def hold_lines(header: Mapping[str, Any]) -> Iterator[Text]:
+    """Yield why nothing is sent to a provisioner, and the command that ends it; nothing where it may be (rule 61)."""
+    if header.get("hold"):
+        yield Text(printable(f"held: {header['hold']}"), "bold yellow")
 
 
 def elapsed_words(elapsed: float | None, estimate: float | None) -> str:
@@ -70,7 +77,7 @@ def _state_words(header: Mapping[str, Any]) -> str:
 
 def in_short(header: Mapping[str, Any]) -> str:
     """Return what an action waits for, or that it is paused; "" where its entries say how it goes on."""
-    return str(header.get("waits") or "") or _state_words(header)
+    return str(header.get("hold") or header.get("waits") or "") or _state_words(header)
 
 
 def site_header_lines(header: Mapping[str, Any]) -> Iterator[Text]:
@@ -90,6 +97,7 @@ def site_header_lines(header: Mapping[str, Any]) -> Iterator[Text]:
         yield Text(printable(revisions), "dim")
     else:
         yield Text(printable(f"site {header['name']}: {revisions}"), "bold")
+    yield from hold_lines(header)
     for title, action in (("running", header.get("running")), ("last", header.get("last"))):
         if action:
             asks = f"group {action['asks']} waits for approval: {action['approve']}" if action.get("asks") else ""

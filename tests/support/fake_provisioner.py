@@ -140,7 +140,9 @@ class FakeProvisioner:
         self._answer("find")
         return next((task.shown() for task in self._tasks.values() if task.reference == reference), None)
 
-    def task(self, ref: TaskRef, *, left: float | None = None) -> ProvisionerTask:
+    def task(
+        self, ref: TaskRef, *, left: float | None = None, guard: Callable[[], None] | None = None
+    ) -> ProvisionerTask:
         """Show a task."""
         self._answer("task")
         task = self._known(ref.id)

@@ -78,6 +78,12 @@ def _template() -> str:
     return "template_of_stores"
 
 
+_IS_ITS_OWN = (
+    "UPDATE store_state SET system_id = slipway_system(), database_id = slipway_database(), table_id = tableoid, "
+    "incarnation = 'unittest'"
+)
+
+
 class _Database:
     """A database with the present schema. Emptied on one connection: a new one would read all of the schema."""
 
@@ -103,8 +109,11 @@ class _Database:
                     for column in table.columns
                     if column.identity is not None
                 ),
+                # A database that was made from a template is a copy of that (rule 61).
+                _IS_ITS_OWN,
             ]
         ).encode()
+        self._connection.execute(_IS_ITS_OWN.encode())
 
     def empty(self) -> None:
         try:
@@ -144,6 +153,28 @@ def new_store() -> Iterator[str]:
     finally:
         database.empty()
         _free.append(database)
+
+
+def copy_store(original: str, url: str) -> None:
+    """Bring all that is in a store into another one, as a dump and its restore do; its row about itself, too."""
+    with psycopg.connect(original) as source, psycopg.connect(url, autocommit=True) as target:
+        source.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        target.execute("SET session_replication_role = replica")
+        for table in reversed(metadata.sorted_tables):
+            target.execute(f'DELETE FROM "{table.name}"'.encode())
+        for table in metadata.sorted_tables:
+            copied = source.cursor().copy(f'COPY "{table.name}" TO STDOUT'.encode())
+            written = target.cursor().copy(f'COPY "{table.name}" FROM STDIN'.encode())
+            with copied as out, written as into:
+                for data in out:
+                    into.write(data)
+            for column in table.columns:
+                if column.identity is not None:
+                    sequence = f"pg_get_serial_sequence('{table.name}', '{column.name}')"
+                    found = source.execute(
+                        f"SELECT last_value, is_called FROM {table.name}_{column.name}_seq".encode()
+                    ).fetchone()
+                    target.execute(f"SELECT setval({sequence}, %s, %s)".encode(), found)
 
 
 def upgrade_fails_at(operation: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:

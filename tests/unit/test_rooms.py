@@ -279,7 +279,7 @@ def test_what_is_decided_is_decided_by_the_clock_of_the_database() -> None:
         if "datetime.now(" in path.read_text()
     }
     # The first shows times of a provisioner beside its own; the others tell Airflow when to start a task again.
-    assert asked == {"provisioner_tasks.py", "action.py", "group.py", "waiting.py"}
+    assert asked == {"provisioner_tasks.py", "action.py", "base.py", "group.py", "waiting.py"}
 
 
 def test_no_name_is_imported_for_the_type_checker_and_again_at_runtime() -> None:

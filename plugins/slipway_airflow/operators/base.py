@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow.sdk import BaseOperator, Context
@@ -27,6 +28,7 @@ from design_rendering.redaction import Redactor
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
 from site_engine.designs import read_revision
 from site_engine.errors import ConnectionLookupFailed, EngineError, StepError, TaskStopped
+from site_engine.groups.turns import LOOK_AGAIN_HELD
 from site_engine.kinds import RELEASE, STEP_FAILED, STEP_WARNING, states_of_steps, tasks_of
 from site_engine.monitoring.metrics import use_sink
 from site_engine.monitoring.owners import AIRFLOW_INTERVAL, PROCESS, airflow_owner
@@ -34,7 +36,15 @@ from site_engine.operations.run import ActionClients
 from site_engine.process import Stopping
 from site_engine.provisioners import ProvisionerConnection
 from site_engine.redaction import redact_output, secrets_of
-from site_store import ActionRecord, RevisionNotFound, RevisionRecord, SiteStore, StepState, StoreError
+from site_store import (
+    ActionRecord,
+    RevisionNotFound,
+    RevisionRecord,
+    SiteStore,
+    StepState,
+    StoreError,
+    SubmissionsHeld,
+)
 from slipway_airflow import connections
 from slipway_airflow.airflow_stats import emit
 from slipway_airflow.process_environment import note_task
@@ -159,6 +169,10 @@ class SiteOperator(BaseOperator):
         except AirflowRescheduleException:
             self._leave(store, context, StepState.RESCHEDULED)
             raise
+        except SubmissionsHeld as held:
+            self.log.warning("Nothing is begun: %s.", held)
+            self._leave(store, context, StepState.RESCHEDULED, str(held))
+            raise AirflowRescheduleException(datetime.now(UTC) + LOOK_AGAIN_HELD) from held
         except AirflowSkipException as skipped:
             self._leave(store, context, StepState.SKIPPED, str(skipped))
             raise
@@ -180,7 +194,7 @@ class SiteOperator(BaseOperator):
         """Note that the action has come to this step, and hide its secrets before anything is said.
 
         `acquire` does so again once there is an action. Of a revision whose secrets were not stored with it they are
-        found when the design is read.
+        found when the design is read. Raises `SubmissionsHeld`: nothing may be sent (rule 61).
         """
         ti = context["ti"]
         action = store.actions.of_run(ti.dag_id, ti.run_id)
@@ -194,6 +208,9 @@ class SiteOperator(BaseOperator):
         known = None if action.revision is None else store.revisions.secrets(action.site, action.revision)
         if known is not None:
             self._hide(known.texts)
+        if self.step_name() != RELEASE and not action.dry_run:
+            # By a copy nothing is judged, either: what it knows is older than the world.
+            store.home.require_own()
 
     def _leave(
         self,

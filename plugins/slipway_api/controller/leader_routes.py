@@ -265,6 +265,9 @@ def _power_on(store: SiteStore, site: str, nodes: list[str]) -> dict[str, str]:
 
 def _require_allowed(store: SiteStore, site: str, *, redeploy: bool) -> None:
     require_committed(store, site)
+    held = store.home.held()
+    if held is not None:
+        raise ApiError(409, held, "Repair")
     switch = store.repair_switches.of_site(site)
     if switch is not None:
         where = "all sites is stopped: `slipway start repair --all-sites`"

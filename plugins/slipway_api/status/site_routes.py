@@ -75,6 +75,9 @@ class SiteStanding(BaseModel):
     messages: list[str] = Field(examples=[[]])
     running: BriefAction | None = Field(examples=[None])
     last: BriefAction | None
+    hold: str | None = Field(
+        examples=[None], description="Why nothing is sent to a provisioner for any site; null: it may be (rule 61)."
+    )
     stopped: str | None = Field(examples=[None], description="Why nobody watches it, as a demo's; null: it is watched.")
     repair_stopped: RepairStop | None = Field(description="Who has stopped its repair; null: nobody has.")
 

@@ -37,7 +37,6 @@ from provisioner_client.maas.tasks.next_step import (
 from provisioner_client.maas.tasks.progress import reason_of_status
 from provisioner_client.maas.tasks.relabelling import relabel
 from provisioner_client.maas.tasks.task_tag import Settled
-from provisioner_client.protocol import unguarded
 from strategy_lib.phase import Phase
 
 log = logging.getLogger(__name__)
@@ -148,7 +147,7 @@ class Driver:
             self.rest(ledger)
         self.keep(ledger, this.settled, guard)
 
-    def give_up(self, ledger: Ledger, phase: Phase) -> None:
+    def give_up(self, ledger: Ledger, phase: Phase, guard: Callable[[], None]) -> None:
         """Settle what was not begun of a task for which nobody waits any more, unless another process may be at it.
 
         What it sends at this moment would be seen too late. It is for who asks when nothing of `submit` may be lost.
@@ -158,7 +157,7 @@ class Driver:
         try:
             ledger.read()
             why = "its turn had not come when nobody waited for it any more: nothing was done"
-            self.keep(ledger, {name: Settled(False, why) for name in ledger.unsent()}, unguarded)
+            self.keep(ledger, {name: Settled(False, why) for name in ledger.unsent()}, guard)
         finally:
             self.rest(ledger)
 

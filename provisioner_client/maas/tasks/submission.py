@@ -28,7 +28,7 @@ from provisioner_client.maas.design import NODE, Design, DesignReader, by_name, 
 from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.tasks.driver import Driver
 from provisioner_client.maas.tasks.ledger import Ledger
-from provisioner_client.maas.tasks.task_tag import TASK, Order, Settled, TaskTag
+from provisioner_client.maas.tasks.task_tag import TASK, Order, Settled, TaskTag, is_of_other_store
 from provisioner_client.protocol import ACTIONS
 from strategy_lib.phase import Phase
 
@@ -121,7 +121,9 @@ class Submission:
             orders = {name: replace(one, image=full_image(one.image, images)) for name, one in orders.items()}
         prefix = f"{reference.partition('-')[0]}-"
         self._older_tags = {one for same in found.values() for each in same for one in each.tags}
-        self._older_tags = {one for one in self._older_tags if one.startswith(prefix)}
+        self._older_tags = {
+            one for one in self._older_tags if one.startswith(prefix) and not is_of_other_store(reference, one)
+        }
         since = self._api.newest_event([order.system_id for order in orders.values()])
         return TaskTag(reference, ACTIONS[phase], design.digest, since, orders, settled, self._api.limits)
 
@@ -255,7 +257,7 @@ def _checked(tag: TaskTag, phase: Phase) -> TaskTag:
 
 def _may_go(tag: TaskTag, reference: str) -> bool:
     this, other = TASK.fullmatch(reference), TASK.fullmatch(tag.reference)
-    if this is None or other is None:
+    if this is None or other is None or is_of_other_store(reference, tag.reference):
         return False
     is_earlier_action = other["action"] < this["action"]
     is_earlier = is_earlier_action or (other["action"] == this["action"] and int(other["op"]) < int(this["op"]))

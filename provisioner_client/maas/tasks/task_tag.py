@@ -17,8 +17,8 @@ from provisioner_client.errors import ProvisionerProtocolError
 from strategy_lib.parsing.bounded_json import read_json
 
 LONGEST_NAME: Final = 256
-TASK: Final = re.compile(r"slipway-(?P<action>[0-9A-Z]{26})-(?P<op>[0-9]+)")
-"""References as the engine makes them."""
+TASK: Final = re.compile(r"slipway-((?P<store>[0-9a-z]{8})-)?(?P<action>[0-9A-Z]{26})-(?P<op>[0-9]+)")
+"""References as the engine makes them. Slipway 0.9.0 made them without the incarnation of its store."""
 _FORMAT: Final = 1
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -89,6 +89,12 @@ class TaskTag(msgspec.Struct, frozen=True, rename={"orders": "nodes"}):
 def is_tag_name(text: str) -> bool:
     """Whether MAAS takes a text as the name of a tag."""
     return len(text) <= LONGEST_NAME and _NAME.fullmatch(text) is not None
+
+
+def is_of_other_store(reference: str, other: str) -> bool:
+    """Whether the second reference is of another store than the first: that store's tasks are left alone."""
+    this, that = TASK.fullmatch(reference), TASK.fullmatch(other)
+    return this is not None and that is not None and that["store"] not in (None, this["store"])
 
 
 def read_tag(data: object) -> TaskTag:

@@ -1,4 +1,4 @@
-"""Production: who may write (rule 60), what processes are, how node agents sign (rule 63), in a store of 0.9.0."""
+"""Production: who may write (60), where a store lives (61), what processes are, how node agents sign (63)."""
 
 from __future__ import annotations
 
@@ -24,6 +24,10 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), sa.CheckConstraint("id = 1", name="one_row"), autoincrement=False),
         sa.Column("writes_from", sa.String(), nullable=False),
         sa.Column("salt", sa.String(), nullable=False, server_default=sa.text("gen_random_uuid()::text")),
+        sa.Column("incarnation", sa.String()),
+        sa.Column("system_id", sa.String()),
+        sa.Column("database_id", sa.BigInteger()),
+        sa.Column("table_id", sa.BigInteger()),
         sa.PrimaryKeyConstraint("id", name="pk_store_state"),
     )
     op.create_table(

@@ -25,6 +25,7 @@ from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.online.sites.wishes import stopped_words
 from slipway_cli.options import examples
 from slipway_cli.output import Columns, OutputFormat, console, counted, listed, print_list, printable, show_data
+from slipway_cli.terminal.tree_header import hold_lines
 from slipway_cli.terminal.tree_text import Sheet, serves_of_entry, serving_style, status_counts, status_style
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.status.serves import Serves
@@ -81,6 +82,9 @@ def get_sites(server: SiteServer, output: str) -> None:
         }
         nothing = "there is no site yet: slipway create configdocs --help"
         print_list(sites, columns, nothing, ("Committed", "Done"), ("Nodes", "Last action"))
+        # It is about the store, and so about all of them.
+        for held in hold_lines(sites[0] if sites else {}):
+            console().print(held, soft_wrap=True)
         for site in sites:
             if site.get("stopped"):
                 click.echo(printable(f"site {site['name']} is not watched: {site['stopped']}"))

@@ -99,7 +99,7 @@ class Acts:
 
 
 def find_reference(*said: str) -> str | None:
-    """Return the first word that is a task's reference (`slipway-<action>-<op>`) of comments or agent names."""
+    """Return the first word that is a task's reference (`slipway-<store>-<action>-<op>`) of comments or agent names."""
     return next((word for text in said for word in text.split() if split_reference(word)[1]), None)
 
 

@@ -26,7 +26,7 @@ def test_rule_11_a_released_node_can_be_prepared_and_nobody_prepares_it_meanwhil
     action = site.running({"a": ["n1", "n2"], "b": ["n1"]})
     record, other = site.open(action, "a"), site.open(action, "b")
     release = site.submit(site.begin(record, RELEASE, ["n1"]))
-    assert release.reference == f"slipway-{action.id}-{release.op}"
+    assert release.reference == f"slipway-{site.store.home.incarnation()}-{action.id}-{release.op}"
     assert site.states(action) == {"n1": "preparing", "n2": "not_started"}
     assert site.begin(other, Phase.PREPARE).nodes == ()
     assert site.store.tasks.attempt_states(action.id, "b", 1) == {"n1": "unknown"}, "another group's release"

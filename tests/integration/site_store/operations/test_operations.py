@@ -17,7 +17,7 @@ def test_rule_12_an_intent_is_written_once(site: Scenario) -> None:
     action, record = site.opened({"a": ["n1", "n2"]})
     first = site.begin(record, Phase.PREPARE)
     assert first.status is OperationStatus.INTENDED
-    assert first.reference == f"slipway-{action.id}-{first.op}"
+    assert first.reference == f"slipway-{site.store.home.incarnation()}-{action.id}-{first.op}"
     assert (first.phase, first.group, first.attempt, first.nodes) == (Phase.PREPARE, "a", 1, ("n1", "n2"))
     assert site.begin(record, Phase.PREPARE, ["n1"]) == first
     assert site.store.operations.of_action(action.id) == [first]

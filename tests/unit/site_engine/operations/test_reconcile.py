@@ -47,7 +47,8 @@ class Scene:
             mark_running=lambda *_: None,
             get=lambda _: self.operation,
         )
-        store = SimpleNamespace(operations=operations, now=lambda: self.time + timedelta(seconds=ahead))
+        home = SimpleNamespace(require_own=None)
+        store = SimpleNamespace(operations=operations, now=lambda: self.time + timedelta(seconds=ahead), home=home)
         clock = SimpleNamespace(now=lambda: self.time, sleep=self.sleep)
         self.run = OperationRun(
             cast(SiteStore, store), cast(Provisioner, provisioner), clock, 6000.0, logging.getLogger("test")

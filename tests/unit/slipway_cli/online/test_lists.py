@@ -105,6 +105,13 @@ def test_of_two_sites_it_is_said_which_one_nobody_watches(slipway: Slipway, serv
     assert sum("is not watched" in line for line in lines) == 1
 
 
+def test_of_a_copied_store_it_is_said_once_that_nothing_is_sent(slipway: Slipway, server: Server) -> None:
+    hold = "this store is a copy; run `slipway store restored`"
+    server.on("GET", "/sites", [listed_site("a", hold=hold), listed_site("b", hold=hold)])
+    lines = slipway("get", "sites").stdout.splitlines()
+    assert [line for line in lines if "copy" in line] == [f"held: {hold}"]
+
+
 def test_sites_on_several_pages(slipway: Slipway, server: Server) -> None:
     more = {"Link": '</slipway/api/v1.0/sites?after=a>; rel="next"'}
     server.on("GET", "/sites", [listed_site("a")], headers=more)

@@ -1,0 +1,130 @@
+"""Where a store lives: what brings its row elsewhere makes a copy of it, and of a copy nothing is sent (rule 61)."""
+
+from __future__ import annotations
+
+import itertools
+
+import psycopg
+import pytest
+from sqlalchemy import make_url
+
+from site_store import SiteStore, SubmissionsHeld
+from site_store.sql.home import INCARNATION_LENGTH
+from strategy_lib.phase import Phase
+from tests.integration.site_store.scenario import Scenario
+from tests.support.stores import administer, empty_database, named, server
+
+_COPIES = itertools.count(1)
+
+
+@pytest.fixture
+def original() -> str:
+    """Return the URL of a store that nobody has open, so that its database can be a template."""
+    url = empty_database()
+    SiteStore.upgrade(url)
+    return url
+
+
+def copy_of(url: str) -> str:
+    """Copy a database as a whole, as the file system's copy or a dump of it would be restored beside it."""
+    copy = f"copied_{next(_COPIES)}"
+    administer(server(), f"CREATE DATABASE {copy} TEMPLATE {make_url(url).database}")
+    return named(copy)
+
+
+def held(url: str) -> str | None:
+    with SiteStore.open(url) as store:
+        return store.home.held()
+
+
+def incarnation(url: str) -> str:
+    with SiteStore.open(url) as store:
+        return store.home.incarnation()
+
+
+def by_hand(url: str, *commands: str) -> None:
+    """Change something as an administrator does who goes past the fence."""
+    administer(url, "SET session_replication_role = replica", *commands)
+
+
+def test_a_new_store_lives_where_it_is_and_has_an_incarnation_of_its_own(original: str) -> None:
+    assert held(original) is None
+    first, second = incarnation(original), incarnation(copy_of(empty_upgraded()))
+    assert len(first) == INCARNATION_LENGTH
+    assert first.isalnum()
+    assert first == first.lower()
+    assert first != second
+
+
+def empty_upgraded() -> str:
+    url = empty_database()
+    SiteStore.upgrade(url)
+    return url
+
+
+def test_a_copy_of_the_database_is_held_until_somebody_says_what_it_is(original: str) -> None:
+    copy = copy_of(original)
+    assert "slipway store restored --clone" in str(held(copy))
+    SiteStore.upgrade(copy)
+    assert held(copy) is not None, "an upgrade does not say so"
+    with SiteStore.open(copy) as store:
+        assert store.restoring.settle().incarnation == incarnation(original)
+        assert store.home.held() is None
+    assert held(original) is None
+
+
+def test_a_clone_has_another_incarnation(original: str) -> None:
+    copy = copy_of(original)
+    with SiteStore.open(copy) as store:
+        assert store.restoring.settle(clone=True).incarnation != incarnation(original)
+        assert store.home.held() is None
+        assert store.restoring.settle().incarnation == store.home.incarnation(), "once is enough"
+
+
+def test_tables_that_were_restored_into_the_same_database_are_a_copy(original: str) -> None:
+    by_hand(original, "CREATE TABLE other AS TABLE store_state", "DROP TABLE store_state CASCADE")
+    by_hand(original, "ALTER TABLE other RENAME TO store_state")
+    assert "copy" in str(held(original))
+
+
+@pytest.mark.parametrize(
+    ("column", "found"),
+    [
+        pytest.param("system_id = '1'", "copy", id="another server"),
+        pytest.param("system_id = NULL", "", id="the server did not tell: the others count"),
+        pytest.param("system_id = NULL, database_id = 1", "copy", id="another database of such a server"),
+        pytest.param("database_id = NULL", "copy", id="it was never written down"),
+    ],
+)
+def test_what_tells_the_places_apart(original: str, column: str, found: str) -> None:
+    by_hand(original, f"UPDATE store_state SET {column}")
+    assert found in str(held(original) or "")
+    assert bool(held(original)) is bool(found)
+
+
+def test_a_server_that_keeps_its_identifier_to_itself_holds_nothing(original: str) -> None:
+    by_hand(original, "CREATE ROLE managed LOGIN", "GRANT ALL ON ALL TABLES IN SCHEMA public TO managed")
+    by_hand(original, "REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
+    with psycopg.connect(original, autocommit=True) as connection:
+        connection.execute("SET ROLE managed")
+        assert connection.execute("SELECT slipway_system(), slipway_held()").fetchone() == (None, None)
+    by_hand(original, "UPDATE store_state SET database_id = database_id + 1")
+    with psycopg.connect(original, autocommit=True) as connection:
+        connection.execute("SET ROLE managed")
+        assert connection.execute("SELECT slipway_held()").fetchone() == ("copy",)
+
+
+def test_rule_61_a_copy_claims_no_node_and_nothing_of_it_may_be_sent(site: Scenario, url: str) -> None:
+    action, record = site.opened({"a": ["n1", "n2"]})
+    begun = site.begin(record, Phase.PREPARE, ["n1"])
+    by_hand(url, "UPDATE store_state SET database_id = database_id + 1")
+    with pytest.raises(SubmissionsHeld):
+        site.begin(record, Phase.DEPLOY, ["n2"])
+    assert [one.op for one in site.store.operations.of_action(action.id)] == [begun.op]
+    assert site.store.operations.acquire_lease(begun.op, "me", 30)
+    with pytest.raises(SubmissionsHeld):
+        site.store.operations.acquire_lease(begun.op, "me", 30, sending=True)
+    assert site.store.operations.get(begun.op).sending is None
+    by_hand(url, "UPDATE store_state SET database_id = database_id - 1")
+    assert site.store.operations.acquire_lease(begun.op, "me", 30, sending=True)
+    assert site.store.operations.get(begun.op).sending is not None

@@ -1,0 +1,240 @@
+"""A store that was restored from a dump, and whose restore nobody has declared: it sends nothing (rule 61).
+
+The simulators are processes, and count what they are asked to do.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from provisioner_client.maas.api_key import ApiKey
+from provisioner_client.maas.provisioner import MaasProvisioner
+from provisioner_client.maas.tasks.driver import TaskSettings
+from site_engine.operations.run import OperationRun
+from site_engine.operations.wait import PhaseTimes, StillRunning
+from site_engine.process import SharedClock
+from site_store import ActionState, SiteStore, SubmissionsHeld
+from strategy_lib.phase import GroupState, Phase
+from tests.support.driving import Begin, Connection, Driving, begin_with, simulated, verdict
+from tests.support.processes import wait_until
+from tests.support.simulators import MaasSimulator, Simulator
+from tests.support.sites import document, group, node, site
+from tests.support.stores import copy_store, new_store
+
+DRYDOCK = site([node("a"), node("b")], [group("all", percent_successful_nodes=100)])
+NAMES = ["m0001", "m0002"]
+MAAS = yaml.safe_dump_all(
+    [
+        document("slipway/Site/v1", "site", {"provisioner": "maas", "defaults": {"image": "jammy"}}),
+        *(document("slipway/Node/v1", name, {}) for name in NAMES),
+        document("shipyard/DeploymentStrategy/v1", "deployment-strategy", {"groups": [group("all", NAMES)]}),
+    ],
+    explicit_start=True,
+)
+LOG = logging.getLogger("group")
+
+
+@dataclass
+class World:
+    """A provisioner that runs, the store that works with it, and one that is restored from its dump.
+
+    `acts` returns each request by which anything is changed at the provisioner.
+    """
+
+    simulator: Simulator | MaasSimulator
+    design: str
+    url: str
+    copy_url: str
+    begin: Begin
+    connection: Connection
+
+    def acts(self) -> list[dict[str, Any]]:
+        """Return what it was asked to do."""
+        methods = ("POST", "PUT", "DELETE")
+        found = [one for method in methods for one in self.simulator.get("journal", method=method)]
+        return [one for one in found if not one["path"].endswith("/validatedesign")]
+
+    @property
+    def last(self) -> str:
+        """The name of its last node."""
+        return str(self.simulator.get("nodes")[-1]["name"]) if isinstance(self.simulator, MaasSimulator) else "b"
+
+    def dump(self) -> None:
+        """Bring the store as it is now into the other one."""
+        copy_store(self.url, self.copy_url)
+
+    @contextmanager
+    def restored(self, driving: Driving) -> Iterator[tuple[Driving, Begin]]:
+        """Give the same action in the restored store, and what begins another one there."""
+        with SiteStore.open(self.copy_url) as store:
+            clock = SharedClock(store)
+            again = begin_with(store, Path(driving.design_ref.removeprefix("file://")).parent, self.connection, clock)
+            yield replace(driving, store=store, clock=clock), again
+
+
+@pytest.fixture
+def maas(tmp_path: Path) -> Iterator[MaasSimulator]:
+    running = MaasSimulator(tmp_path, "--machines", "2")
+    yield running
+    running.stop()
+
+
+def connected_to(maas: MaasSimulator, parallel: int = 8) -> Connection:
+    settings = TaskSettings(settle=0.1, first_look=0.01, parallel=parallel)
+    return lambda _: MaasProvisioner(f"{maas.url}/MAAS", ApiKey.parse(maas.key), pool="default", settings=settings)
+
+
+@pytest.fixture(params=["drydock", "maas"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    """Give each provisioner in turn."""
+    running = request.getfixturevalue("simulator" if request.param == "drydock" else "maas")
+    design = DRYDOCK if request.param == "drydock" else MAAS
+    connection = simulated(running) if isinstance(running, Simulator) else connected_to(running)
+    with new_store() as url, new_store() as copy_url, SiteStore.open(url) as store:
+        begin = begin_with(store, tmp_path, connection, SharedClock(store))
+        yield World(running, design, url, copy_url, begin, connection)
+
+
+def prepared(world: World, run: str = "run-1", **how: Any) -> Driving:
+    """Begin an action, and stop once the provisioner prepares its nodes."""
+    driving = world.begin(world.design, run, **how)
+    driving.patience = 0.0
+    waiting = driving.group("all")
+    assert isinstance(waiting, StillRunning)
+    assert driving.store.operations.get(waiting.op).phase is Phase.PREPARE
+    return driving
+
+
+def until_deploying(driving: Driving) -> None:
+    """Go on until the provisioner deploys the nodes of the group, one of which stays at that."""
+    while True:
+        waiting = driving.group("all")
+        assert isinstance(waiting, StillRunning)
+        if driving.store.operations.get(waiting.op).phase is Phase.DEPLOY:
+            return
+
+
+def finish(driving: Driving) -> GroupState | None:
+    driving.patience = 60.0
+    return driving.finish().state
+
+
+def assert_held(world: World, copy: Driving, drive: Callable[[], object]) -> None:
+    """Try to go on in the restored store, as tasks do that Airflow starts again: nothing is sent."""
+    acts = world.acts()
+    for _ in range(2):
+        with pytest.raises(SubmissionsHeld, match="slipway store restored"):
+            drive()
+    assert copy.follow().problem is None
+    assert world.acts() == acts
+    assert copy.store.actions.get(copy.action.id).state is ActionState.RUNNING
+
+
+def assert_goes_on(world: World, copy: Driving, again: Begin) -> None:
+    """Say that the store takes the place of the original: it sends nothing for what was done since, and then works."""
+    acts = world.acts()
+    copy.store.restoring.settle()
+    assert copy.store.actions.get(copy.action.id).state is ActionState.CANCELLED
+    second = again(world.design, "after-the-restore")
+    second.timeout = 1.0
+    second.finish()
+    assert set(second.states().values()) == {"not_started"}
+    assert world.acts() == acts
+    if world.simulator.get("nodes")[1]["status"] == "Deploying":
+        world.simulator.release_stuck()
+        wait_until(lambda: world.simulator.get("nodes")[1]["status"] == "Deployed", "it is deployed")
+    second.timeout = 60.0
+    first = world.simulator.get("nodes")[0]["name"]
+    assert verdict(second, Phase.DESTROY, first) == ""
+    assert len(world.acts()) > len(acts)
+    assert world.simulator.double() == {}
+
+
+def test_rule_61_nothing_is_sent_for_nodes_that_were_deployed_after_the_dump(world: World) -> None:
+    original = prepared(world)
+    world.dump()
+    assert finish(original) is GroupState.SUCCESS
+    with world.restored(original) as (copy, again):
+        assert_held(world, copy, lambda: copy.group("all"))
+        assert {one.state for one in copy.store.groups.of_action(copy.action.id)} == {GroupState.RUNNING}
+        assert_goes_on(world, copy, again)
+
+
+def test_rule_61_nothing_is_sent_for_nodes_that_are_being_deployed(world: World) -> None:
+    world.simulator.script(world.last, "deploy", "stuck", attempt=1)
+    original = prepared(world)
+    world.dump()
+    until_deploying(original)
+    with world.restored(original) as (copy, again):
+        assert_held(world, copy, lambda: copy.group("all"))
+        assert_goes_on(world, copy, again)
+
+
+def test_rule_61_nothing_is_sent_for_nodes_under_a_redeploy(world: World) -> None:
+    """The dump is of the moment before the node was destroyed; by now it is deployed anew."""
+    first = prepared(world)
+    assert finish(first) is GroupState.SUCCESS
+    first.store.actions.close(first.action.id, ActionState.SUCCESS, "all nodes are deployed")
+    redeploy = world.begin(world.design, "run-2")
+    world.dump()
+    assert verdict(redeploy, Phase.DESTROY, world.last) == ""
+    redeploy.finish()
+    with world.restored(redeploy) as (copy, _):
+        assert_held(world, copy, lambda: copy.node_step(Phase.DESTROY, [world.last]))
+        assert_held(world, copy, lambda: copy.group("all"))
+        acts = world.acts()
+        copy.store.restoring.settle(doubt=True)
+        assert copy.follow().problem is None
+        assert world.acts() == acts
+    assert world.simulator.double() == {}
+
+
+def test_rule_61_a_clone_has_references_of_its_own_and_leaves_those_of_the_original_alone(world: World) -> None:
+    original = prepared(world)
+    world.dump()
+    with world.restored(original) as (copy, again):
+        copy.store.restoring.settle(clone=True)
+        assert copy.store.home.incarnation() != original.store.home.incarnation()
+        assert copy.store.operations.unfinished("alpha") == []
+        assert finish(original) is GroupState.SUCCESS
+        acts = world.acts()
+        second = again(world.design, "run-2")
+        second.finish()
+        assert world.acts() == acts
+        assert verdict(second, Phase.DESTROY, world.last) == ""
+        (destroyed,) = (one for one in copy.store.operations.of_action(second.action.id) if one.sending is not None)
+        assert destroyed.reference.startswith(f"slipway-{copy.store.home.incarnation()}-{second.action.id}-")
+    assert world.simulator.double() == {}
+
+
+def test_rule_61_what_maas_is_told_piece_by_piece_is_not_gone_on_with(maas: MaasSimulator, tmp_path: Path) -> None:
+    """A look at a task deploys the next machine as soon as there is a place for it; of a copy it does not."""
+    connection = connected_to(maas, parallel=1)
+    with new_store() as url, new_store() as copy_url, SiteStore.open(url) as store:
+        maas.script("m0001", "deploy", "stuck", attempt=1)
+        world = World(
+            maas, MAAS, url, copy_url, begin_with(store, tmp_path, connection, SharedClock(store)), connection
+        )
+        original = prepared(world)
+        until_deploying(original)
+        world.dump()
+        maas.release_stuck()
+        wait_until(lambda: maas.get("nodes")[0]["status"] == "Deployed", "the first machine is deployed")
+        acts = world.acts()
+        with world.restored(original) as (copy, _):
+            (operation,) = (one for one in copy.store.operations.unfinished("alpha") if one.phase is Phase.DEPLOY)
+            with closing(copy.connect()) as client:
+                run = OperationRun(copy.store, client, copy.clock, 0.0, LOG)
+                watch = run.watch(operation, PhaseTimes(0.01, 0.0, 0.0))
+                assert [watch.look() for _ in range(3)] == [None] * 3, "a held task does not run out of time"
+            assert world.acts() == acts
+        assert finish(original) is GroupState.SUCCESS
+        assert len(world.acts()) > len(acts)
