@@ -21,6 +21,7 @@ import click
 
 from api_client.airflow import AirflowClient
 from api_client.airflow_health import AirflowHealth
+from api_client.airflow_rights import AirflowRights
 from api_client.session import ApiSession, RequestRefused
 from api_client.slipway import SlipwayClient
 from provisioner_client.finite_range import FiniteRange
@@ -32,6 +33,7 @@ from site_engine.controller.follow import Followed, follow_unfinished
 from site_engine.controller.notifications import Send, report_nodes, send_notifications, tell_watchers
 from site_engine.controller.owner_jobs import check_owners, check_provisioners, watch_owners
 from site_engine.controller.repairs import Remedies, repair_nodes
+from site_engine.controller.rights import NOTIFY, try_rights
 from site_engine.controller.upkeep import forget_events, forget_notifications, give_metrics, merge_counts, note_runs
 from site_engine.errors import NotDelivered
 from site_engine.extensions import check_installed, installed_checks, installed_watchers
@@ -238,7 +240,6 @@ def _open(stopped: StopSignal, idle_seconds: float) -> SiteStore | None:
             return None
 
 
-_NOTIFY_DAG: Final = "notify"
 _CONFLICT: Final = 409
 
 
@@ -258,7 +259,7 @@ def courier(airflow: AirflowClient, slipway: SlipwayClient) -> Send:
                     raise NotDelivered(problem)
                 return
             conf = {"event_id": event.event_id, "target": target.name}
-            airflow.trigger(_NOTIFY_DAG, conf, run_id_of(event, target.name))
+            airflow.trigger(NOTIFY, conf, run_id_of(event, target.name))
         except RequestRefused as error:
             # A run of this id is the one that was asked for before, and its answer was lost.
             if error.status != _CONFLICT or isinstance(target.way, Webhook):
@@ -281,6 +282,7 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
 
     # Slipway's API asks the provisioners: it knows the connections, and keeps their secrets.
     return [
+        try_rights(AirflowRights(asking).refused),
         close_dead_actions(airflow),
         note_runs(airflow),
         check_owners(AirflowHealth(asking).components),

@@ -164,6 +164,10 @@ _ROWS = {
             "slipway_cli.controller:controller",
             "Close dead actions and check provisioners, beside Airflow.",
         ),
+        "controller-role": (
+            "slipway_cli.controller_role:controller_role",
+            "Print what makes the controller's account in Airflow.",
+        ),
         "simulator": ("provisioner_client.simulator.cli:main", "Serve Drydock's API, simulated."),
         "node-agent": ("provisioner_client.node_agent.cli:main", "Say how a node is, on that node."),
         "store": ("site_store.__main__:main", "Look after Slipway's own database."),

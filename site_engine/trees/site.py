@@ -198,7 +198,7 @@ def site_entry(facts: SiteFacts) -> Entry:
 def watching_entry(watched: Watched, owners: Owners) -> Entry:
     """Return the entry that says whether anybody looks at the nodes; these keep their word where nobody does."""
     shown = judge_watching(watched, owners.now)
-    is_gone = shown.status is Status.UNRESPONSIVE
+    is_gone = watched.is_silent(owners.now)
     # By the same rule the list of owners judges it: it owes an answer in time, and no more.
     seen = [OwnerSeen(CONTROLLER, not is_gone or watched.led, status=shown.status)]
     if watched.provisioner:
@@ -210,7 +210,7 @@ def watching_entry(watched: Watched, owners: Owners) -> Entry:
         shown.status,
         messages=(shown.message,) if shown.message else (),
         # Its success makes no site of deleted nodes a success.
-        rolls_up=is_gone,
+        rolls_up=shown.status in TROUBLES,
         owners=() if watched.stopped else tuple(seen),
     )
 

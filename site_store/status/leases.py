@@ -34,6 +34,10 @@ CONTROLLER: Final = "controller"
 """The lease of the one controller that is at work; also what it is called as an owner."""
 
 
+RIGHTS: Final = "rights of the controller"
+"""The check whether the controller's account may do its work; its problem stands with the status of each site."""
+
+
 class LeaseLost(StoreError):
     """A lease has run out or was given up, and another process may have it: nothing was written; take it again."""
 

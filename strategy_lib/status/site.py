@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
+from zlib import crc32
 
 from strategy_lib.status.leaf import Shown
 from strategy_lib.status.serves import Serves
@@ -113,6 +114,7 @@ class Watched:
     leads : a controller leads the site now.
     resumed : since when it is watched again that was stopped once; None: it never was.
     stopped : why nobody is to look at it: it is a demo's, whose simulator is gone. "": it is watched.
+    refused : what the controller that runs may not do for want of rights, in a sentence; "": nothing.
     """
 
     committed: datetime
@@ -123,6 +125,7 @@ class Watched:
     leads: bool = True
     resumed: datetime | None = None
     stopped: str = ""
+    refused: str = ""
 
     @property
     def allowed(self) -> float:
@@ -143,13 +146,19 @@ class Watched:
         """Return what a change token has of it: another text where what is shown is another."""
         if self.stopped:
             return "-stopped"
-        return f"-{int(self.led)}{int(self.leads)}" if self.is_silent(now) else ""
+        silent = f"-{int(self.led)}{int(self.leads)}" if self.is_silent(now) else ""
+        return silent + (f"-{crc32(self.refused.encode()):x}" if self.refused and self.led else "")
 
 
 def judge_watching(watched: Watched, now: datetime) -> Shown:
-    """Return how it stands with the watch over a site: unresponsive where the newest answer is too old (rule 30)."""
+    """Return how it stands with the watch over a site: unresponsive where the newest answer is too old (rule 30).
+
+    It is in error where the controller may not do its work.
+    """
     if watched.stopped:
         return Shown(Status.SUCCESS, watched.stopped)
+    if watched.refused and watched.led:
+        return Shown(Status.ERROR, watched.refused)
     if not watched.is_silent(now):
         return Shown(Status.SUCCESS, NOT_YET if watched.answered is None else "")
     moment = f"{watched.since:%Y-%m-%d %H:%M:%S} UTC"

@@ -88,7 +88,7 @@ FLOORS = {
         "main offline up",
         "demo online",
         "help terminal",
-        "controller embedded output",
+        "controller controller_role embedded output",
         "files folding_table options",
     ),
     "slipway_airflow": (
@@ -117,7 +117,7 @@ FLOORS = {
         "documents",
         "http",
     ),
-    "api_client": ("airflow airflow_health slipway", "log_lines session webhook"),
+    "api_client": ("airflow airflow_health airflow_rights slipway", "log_lines session webhook"),
 }
 MOST_FLOORS = 7
 FRAMEWORKS = {"airflow", "fastapi", "starlette", "sqlalchemy", "alembic"}

@@ -353,7 +353,7 @@ def test_an_outage_of_the_store_is_survived(
 ) -> None:
     done: list[str] = []
     pauses: list[float] = []
-    real = store._database.write
+    real = store._database.write_at
 
     def away(_work: object) -> None:
         raise StoreUnavailable("the database is away")
@@ -361,7 +361,7 @@ def test_an_outage_of_the_store_is_survived(
     def pause(seconds: float) -> bool:
         pauses.append(seconds)
         clock.seconds += seconds
-        monkeypatch.setattr(store._database, "write", away if 1 <= len(pauses) <= 8 else real)
+        monkeypatch.setattr(store._database, "write_at", away if 1 <= len(pauses) <= 8 else real)
         return len(pauses) == 20
 
     made(store, clock, "one", counting(done, "a")).run(pause)
