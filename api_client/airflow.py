@@ -63,6 +63,10 @@ class AirflowClient:
         data = self._get("reading import errors", "/api/v2/importErrors")
         return {item["filename"]: item["stack_trace"].strip().splitlines()[-1] for item in data["import_errors"]}
 
+    def dags(self) -> dict[str, bool]:
+        """Return the DAGs that Airflow has and this user sees, each with whether it is paused."""
+        return {dag["dag_id"]: bool(dag["is_paused"]) for dag in self._pages("listing DAGs", "/api/v2/dags", "dags")}
+
     def is_switched_off(self, dag_id: str) -> bool:
         """Return whether Airflow starts no run of a DAG, because it is paused there; False for an unknown one."""
         return bool((self._find(f"asking for the DAG {dag_id}", _dag_path(dag_id)) or {}).get("is_paused"))

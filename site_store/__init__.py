@@ -55,9 +55,9 @@ from site_store.sql.errors import (
     VersionChanged,
 )
 from site_store.sql.rows import LONGEST_NAME
-from site_store.status.leases import LeaseLost
+from site_store.status.leases import CheckRecord, LeaseLost
 from site_store.status.object_changes import ObjectChange, changes_of
-from site_store.status.processes import ProcessNote, ProcessRecord, Role
+from site_store.status.processes import ProcessNote, ProcessRecord, Role, ServerFacts
 from site_store.status.reporters import NewLeaf, ReporterRefused, TooManyReports
 from site_store.status.status_records import (
     ApprovalAnswer,

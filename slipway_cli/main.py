@@ -158,6 +158,7 @@ _ROWS = {
         "import": ("documents.import_maas:import_", "Write documents from what MAAS has."),
     },
     (HERE, ""): {
+        "doctor": ("slipway_cli.doctor:doctor", "Find what is wrong with an installation."),
         "demo": ("slipway_cli.demo.command:demo", "Deploy a site with a real Airflow and simulated machines."),
         "up": ("slipway_cli.up:up", "Run Slipway in the foreground until Ctrl-C."),
         "controller": (

@@ -116,6 +116,7 @@ SETTINGS: Final = (
         "75",
         "75 or more",
         _at_least(75),
+        # Airflow's API server looks up tokens in its event loop, where its threads give connections back, too.
         "the API server has fewer connections than threads: it waits for itself, and answers 503 after half a minute",
         ("api-server",),
         breaks=True,
@@ -343,6 +344,15 @@ KEYS: Final = (
 """What must be the same. An address with a password is one of them."""
 
 
-def embedded_value(section: str, option: str) -> str:
-    """Return the value of a row that `slipway up` sets. Raises `KeyError`: there is no such row."""
-    return {(row.section, row.option): row.use for row in SETTINGS}[section, option]
+def values_to_use(*, celery: bool) -> dict[str, dict[str, str]]:
+    """Return the value of each row that is to be used, by section and option, in capitals as in variables.
+
+    Parameters
+    ----------
+    celery : whether rows are among them that count with Celery's workers alone.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for row in SETTINGS:
+        if celery or not row.celery:
+            found.setdefault(row.section.upper(), {})[row.option.upper()] = row.use
+    return found

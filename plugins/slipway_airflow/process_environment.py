@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
@@ -14,6 +16,7 @@ from airflow.utils.net import get_hostname
 
 from site_engine.monitoring.process_notes import Digest, ProcessNotes, common_environment, files_digest, note_worker
 from site_store import Role, SiteStore
+from site_store.sql.address import server_of
 from strategy_lib.airflow_settings import KEYS, NOTED, SETTINGS
 from strategy_lib.settings import SLIPWAY_URL
 
@@ -43,10 +46,32 @@ def describe(digest: Digest, _store: SiteStore) -> dict[str, Any]:
         settings[SLIPWAY_URL.name] = without_password(url)
     # Several Fernet keys are a list: old data is read with each of them.
     keys = {key.name: [digest(key.name, one) for one in _texts(_setting(key.name))] for key in KEYS}
-    dags = Path(settings.get("core.dags_folder", ""))
+    folders = dag_folders(settings)
     logs = _setting("logging.base_log_folder")
     environment = common_environment([Path(logs)] if logs else [])
-    return {**environment, "settings": settings, "keys": keys, "dags": files_digest(dags), "hostname": get_hostname()}
+    own = {
+        "dag_folders": [str(folder) for folder in folders],
+        "dags": files_digest(folders),
+        "hostname": get_hostname(),
+    }
+    return {**environment, **own, "settings": settings, "keys": keys, "servers": _servers()}
+
+
+def dag_folders(settings: Mapping[str, str]) -> list[Path]:
+    """Return the folders in which Airflow looks for DAGs: those of its local bundles."""
+    try:
+        bundles = json.loads(settings.get("dag_processor.dag_bundle_config_list", "[]"))
+        paths = [bundle.get("kwargs", {}).get("path") for bundle in bundles]
+    except (ValueError, AttributeError):
+        paths = []
+    default = settings.get("core.dags_folder", "")
+    return [Path(path or default) for path in paths or [default]]
+
+
+def _servers() -> dict[str, str]:
+    """Return where the databases of Airflow and of the store are: host and port."""
+    found = {"store": server_of(None), "airflow": server_of(_setting("database.sql_alchemy_conn") or "")}
+    return {name: place for name, place in found.items() if place is not None}
 
 
 class ApiServerNote:

@@ -75,7 +75,7 @@ def common_environment(folders: Iterable[Path]) -> dict[str, Any]:
 
     Parameters
     ----------
-    folders : whose disks count: their free and whole space in MB is noted.
+    folders : whose disks count: their free and whole space in MB is noted, as the machine's memory is.
     """
     packages = {}
     for name in _PACKAGES:
@@ -86,14 +86,15 @@ def common_environment(folders: Iterable[Path]) -> dict[str, Any]:
         with suppress(OSError):
             usage = shutil.disk_usage(folder)
             disks[str(folder)] = [usage.free // 1_000_000, usage.total // 1_000_000]
-    return {"python": platform.python_version(), "packages": packages, "disks": disks}
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 1_000_000
+    return {"python": platform.python_version(), "packages": packages, "disks": disks, "memory": memory}
 
 
-def files_digest(folder: Path) -> str | None:
-    """Return a digest of the DAG files of a folder, by name and content; None where it cannot be read."""
+def files_digest(folders: Iterable[Path]) -> str | None:
+    """Return a digest of the DAG files in folders, by name and content; None where they cannot be read."""
     made = hashlib.sha256()
     try:
-        for path in sorted(folder.glob("*.py")):
+        for path in sorted(path for folder in folders for path in folder.glob("*.py")):
             made.update(f"{path.name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     except OSError:
         return None

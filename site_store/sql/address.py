@@ -73,3 +73,18 @@ def describe(url: URL) -> str:
     host = url.host or url.query.get("host") or "the local server"
     port = f":{url.port}" if url.port else ""
     return f"PostgreSQL database {url.database!r} on {host}{port}"
+
+
+def server_of(url: str | None) -> str | None:
+    """Return host and port of a database's server, to compare it with another; None where the URL says nothing.
+
+    Parameters
+    ----------
+    url : of any database; None: the store's, as this process would open it.
+    """
+    try:
+        parsed = resolve() if url is None else make_url(url)
+    except (ArgumentError, ValueError, StoreNotConfigured):
+        return None
+    port = parsed.port or parsed.query.get("port") or 5432
+    return f"{parsed.host or parsed.query.get('host') or 'this machine'}:{port}"

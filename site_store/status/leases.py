@@ -16,7 +16,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable, Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
@@ -26,6 +26,7 @@ from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.errors import StoreError
 from site_store.sql.postgresql import among, clock, insert, pairs
+from site_store.sql.rows import filled
 from site_store.tables import check_result, lease
 
 T = TypeVar("T")
@@ -205,6 +206,16 @@ class Leases(LedRepository):
         return None if row is None else Lease(row.name, row.owner, row.epoch, row.expires_at, renewed=row.renewed)
 
 
+@dataclass(frozen=True, slots=True)
+class CheckRecord:
+    """What a check found last: a problem in a sentence, None where all was well; since when, and when it looked."""
+
+    subject: str
+    problem: str | None
+    since: datetime
+    checked_at: datetime
+
+
 class Checks(LedRepository):
     """What was found when something outside was looked at last: Airflow, a site's provisioner."""
 
@@ -230,6 +241,11 @@ class Checks(LedRepository):
             tx.execute(row.on_conflict_do_update(index_elements=["subject"], set_=changes))
 
         self._transact_led(held, work)
+
+    def all(self) -> list[CheckRecord]:
+        """Return what every check found last, by its subject."""
+        query = select(check_result).order_by(check_result.c.subject)
+        return self._database.read_once(lambda tx: [filled(CheckRecord, row) for row in tx.execute(query)])
 
 
 def lease_of(site_name: str) -> str:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, select, text
 
 from site_store.records import Lease
 from site_store.sql.postgresql import clock, insert
@@ -67,6 +67,14 @@ class ProcessRecord(ProcessNote):
         return (now - self.last_sign).total_seconds()
 
 
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """The PostgreSQL of the store: how many connections it allows, and whether a pooler stands before it."""
+
+    max_connections: int
+    is_pooled: bool
+
+
 def own_time() -> datetime:
     """Return the time of this machine."""
     return datetime.now(UTC)
@@ -108,6 +116,18 @@ class Processes(LedRepository):
         def work(tx: Connection) -> tuple[datetime, list[ProcessRecord]]:
             rows = tx.execute(select(process).order_by(process.c.role, process.c.host, process.c.started)).all()
             return moment(tx.scalar(select(clock()))), [filled(ProcessRecord, row) for row in rows]
+
+        return self._database.read(work)
+
+    def server(self) -> ServerFacts:
+        """Return what the store's PostgreSQL says of itself."""
+
+        def work(tx: Connection) -> ServerFacts:
+            allowed = int(tx.scalar(text("SELECT current_setting('max_connections')")) or 0)
+            pid = tx.scalar(text("SELECT pg_backend_pid()"))
+            # A pooler gives its clients numbers of its own.
+            made = tx.connection.driver_connection
+            return ServerFacts(allowed, made is not None and made.info.backend_pid != pid)
 
         return self._database.read(work)
 

@@ -1,4 +1,7 @@
-"""The environment variables that make Airflow what Slipway needs, and the secrets in them; there is no airflow.cfg."""
+"""The environment variables that make Airflow what Slipway needs, and the secrets in them; there is no airflow.cfg.
+
+What any installation needs, with the reasons, is in `strategy_lib/airflow_settings.py`.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.postgres import AIRFLOW, STORE
 from slipway_cli.embedded.processes import MARK
 from slipway_cli.embedded.settings import LOOPBACK, EmbeddedSettings
+from strategy_lib.airflow_settings import values_to_use
 from strategy_lib.settings import (
     SLIPWAY_ADMIN_PASSWORD,
     SLIPWAY_DATABASE_URL,
@@ -135,8 +139,9 @@ def airflow_environment(
         SLIPWAY_URL.name: f"http://{LOOPBACK}:{port}",
         "AIRFLOW_HOME": str(settings.airflow_home),
     }
-    sections = _sections(settings, credentials, port, database(AIRFLOW))
-    env |= {f"AIRFLOW__{s}__{key}": value for s, options in sections.items() for key, value in options.items()}
+    # What any installation needs; then what is so on one machine alone.
+    for sections in (values_to_use(celery=False), _sections(settings, credentials, port, database(AIRFLOW))):
+        env |= {f"AIRFLOW__{s}__{key}": value for s, options in sections.items() for key, value in options.items()}
     return env | dict(settings.overrides)
 
 
@@ -163,9 +168,7 @@ def _sections(
             "PARALLELISM": "4",
             "DAGS_FOLDER": str(settings.dags_folder),
             "PLUGINS_FOLDER": str(plugins),
-            "LOAD_EXAMPLES": "False",
             "DAGS_ARE_PAUSED_AT_CREATION": "False",
-            "MAX_MAP_LENGTH": "1024",
             "FERNET_KEY": credentials.fernet_key,
             "EXECUTION_API_SERVER_URL": f"http://{LOOPBACK}:{port}/execution/",
             "MIN_SERIALIZED_DAG_UPDATE_INTERVAL": "0",
@@ -180,9 +183,6 @@ def _sections(
         "DATABASE": {
             "SQL_ALCHEMY_CONN": database,
             "SQL_ALCHEMY_CONN_ASYNC": database,
-            # Airflow's API server looks up tokens in its event loop, where its threads give connections back, too: with
-            # fewer connections than threads it waits for itself, and answers 503 after half a minute.
-            "SQL_ALCHEMY_MAX_OVERFLOW": "75",
         },
         "API": {
             "HOST": LOOPBACK,
@@ -204,21 +204,14 @@ def _sections(
         },
         "USAGE_DATA_COLLECTION": {"ENABLED": "False"},
         "SCHEDULER": {
-            # A task process that was killed is noticed after so many seconds, and at most 5 s later.
-            "TASK_INSTANCE_HEARTBEAT_TIMEOUT": "20",
-            "TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
             "JOB_HEARTBEAT_SEC": str(HEARTBEAT),
             "SCHEDULER_HEARTBEAT_SEC": str(HEARTBEAT),
-            "SCHEDULER_HEALTH_CHECK_THRESHOLD": str(COMPONENT_LOST_AFTER),
             # Tasks of a scheduler that was killed are started again by its successor.
             "ORPHANED_TASKS_CHECK_INTERVAL": "5",
             "SCHEDULER_IDLE_SLEEP_TIME": "0.25",
             "ENABLE_HEALTH_CHECK": "False",
         },
-        "TRIGGERER": {
-            "JOB_HEARTBEAT_SEC": str(HEARTBEAT),
-            "TRIGGERER_HEALTH_CHECK_THRESHOLD": str(COMPONENT_LOST_AFTER),
-        },
+        "TRIGGERER": {"JOB_HEARTBEAT_SEC": str(HEARTBEAT)},
         "DAG_PROCESSOR": {
             "DAG_BUNDLE_STORAGE_PATH": str(settings.airflow_home / "bundles"),
             "DAG_BUNDLE_CONFIG_LIST": json.dumps([bundle]),
@@ -228,14 +221,5 @@ def _sections(
             "BUNDLE_REFRESH_CHECK_INTERVAL": "1",
             "HEALTH_CHECK_THRESHOLD": str(COMPONENT_LOST_AFTER),
             "PRINT_STATS_INTERVAL": "0",
-        },
-        "WORKERS": {
-            # A task that fails is seen to have ended at the next heartbeat, and groups may fail by the dozen.
-            "MIN_HEARTBEAT_INTERVAL": "1",
-            # The API server may be away for a restart without its tasks being given up.
-            "MAX_FAILED_HEARTBEATS": "30",
-            "EXECUTION_API_RETRIES": "12",
-            "EXECUTION_API_RETRY_WAIT_MAX": "5",
-            "EXECUTION_API_TIMEOUT": "15",
         },
     }

@@ -221,7 +221,7 @@ _SETTINGS = {
     "unix_socket_directories": "../run",
     "unix_socket_permissions": "0700",
     # Each of Airflow's processes may open 15 connections and as many asynchronous ones, each process with a store 22.
-    "max_connections": "200",
+    "max_connections": "220",
     # One small machine: little memory, no helpers that nobody needs, and a log that is read.
     "shared_buffers": "64MB",
     "max_wal_size": "256MB",

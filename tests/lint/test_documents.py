@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from site_store.sql.fence import CURRENT
+from strategy_lib import airflow_settings
 from strategy_lib.settings import SETTINGS
 
 ROOT = Path(__file__).parent.parent.parent
@@ -164,3 +165,16 @@ def test_the_table_of_settings_is_made_of_the_settings() -> None:
     table = "\n".join(("| variable | default | read by | meaning |", "|---|---|---|---|", *rows))
     text = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
     assert f"\n{table}\n" in text, f"docs/running.md, Settings, is to have:\n{table}"
+
+
+def test_running_has_a_row_for_each_setting_of_airflow_and_each_key() -> None:
+    rows = [
+        f"| `{row.line()}` | {row.default} | {row.wanted} | {row.why}{' (with Celery)' if row.celery else ''} |"
+        for row in airflow_settings.SETTINGS
+    ]
+    keys = [
+        f"| `[{key.name.replace('.', '] ')}` | {', '.join(key.read_by)} | {key.why} |" for key in airflow_settings.KEYS
+    ]
+    text = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
+    for table in ("\n".join(rows), "\n".join(keys)):
+        assert f"\n{table}\n" in text, f"docs/running.md, Airflow's settings, is to have:\n{table}"

@@ -75,7 +75,7 @@ FLOORS = {
         "records sql tables",
     ),
     "site_engine": (
-        "controller",
+        "controller doctor",
         "actions trees",
         "groups",
         "extensions operations plans wishes",
@@ -85,7 +85,7 @@ FLOORS = {
     ),
     "slipway_cli": (
         "__main__",
-        "main offline up",
+        "doctor main offline up",
         "demo online",
         "help terminal",
         "controller controller_role embedded output",

@@ -103,8 +103,8 @@ def test_no_child_is_forked_while_a_note_is_written(store: SiteStore) -> None:
 
 def test_files_of_dags_have_one_digest_by_name_and_content(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("1")
-    first = files_digest(tmp_path)
+    first = files_digest([tmp_path])
     (tmp_path / "a.py").write_text("2")
     assert first is not None
-    assert files_digest(tmp_path) != first
+    assert files_digest([tmp_path]) != first
     assert common_environment([tmp_path])["disks"][str(tmp_path)][1] > 0
