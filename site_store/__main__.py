@@ -29,10 +29,43 @@ def main() -> None:
     """Care for Slipway's database."""
 
 
+_STOP = "controllers, workers (SIGTERM: they end their tasks first), triggerers, schedulers, DAG processor, API servers"
+_START = "API servers, DAG processor, schedulers, triggerers, workers, controllers"
+_STOPS_THE_WORLD = f"""\
+What runs of the older version can write nothing behind this upgrade, and so acts no more. The order is:
+1. stop {_STOP}
+2. install the new version on every machine
+3. slipway store upgrade
+4. start {_START}"""
+_IS_ROLLING = """\
+The older version may go on beside the new one behind this upgrade. The order is:
+1. slipway store upgrade, by the new version
+2. replace one process after the other, in any order"""
+
+
 @main.command()
 @click.option("--url", help=_URL_HELP)
-def upgrade(url: str | None) -> None:
-    """Create the tables, or bring them to this version's schema."""
+@click.option("--while-running", is_flag=True, help="Upgrade also while processes or actions are at work.")
+def upgrade(url: str | None, while_running: bool) -> None:
+    """Create the tables, or bring them to this version's schema.
+
+    It says who is at work, and whether older code may go on beside the new one. Where that may not, it refuses while
+    anybody is at work. With --while-running it does not: who is of the older version fails at its next write, and its
+    tasks go on when the new version has started.
+    """
+    found = SiteStore.pending_upgrade(url)
+    if found is not None:
+        click.echo(_IS_ROLLING if found.rolling else _STOPS_THE_WORLD)
+        click.echo("At work:" if found.census.at_work else "Nobody is known to be at work.")
+        for line in found.census.at_work:
+            click.echo(f"- {line}")
+        for line in found.census.more:
+            click.echo(f"({line})")
+        if found.census.at_work and not found.rolling and not while_running:
+            raise click.ClickException(
+                f"nothing was upgraded, schema {found.found} stays: end what is at work first; actions may also go on "
+                "behind the upgrade: stop all processes, then run `slipway store upgrade --while-running`"
+            )
     click.echo(SiteStore.upgrade(url))
 
 

@@ -44,6 +44,7 @@ from site_store.sql.address import resolve
 from site_store.sql.database import Database, one_moment
 from site_store.sql.errors import StoreError
 from site_store.sql.home import Home
+from site_store.sql.schema_version import PendingUpgrade
 from site_store.status.counting import Counts
 from site_store.status.events import Events
 from site_store.status.leases import Checks, Leases
@@ -256,6 +257,18 @@ class SiteStore:
         database = Database(resolve(url), bounded=False)
         try:
             return schema_version.upgrade(database)
+        finally:
+            database.close()
+
+    @staticmethod
+    def pending_upgrade(url: str | None = None) -> PendingUpgrade | None:
+        """Return what `upgrade` would do, and who is at work; None: nobody can be, or nothing would be done.
+
+        Raises as `upgrade` does.
+        """
+        database = Database(resolve(url))
+        try:
+            return schema_version.pending(database)
         finally:
             database.close()
 

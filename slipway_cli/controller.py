@@ -40,7 +40,7 @@ from site_engine.extensions import check_installed, installed_checks, installed_
 from site_engine.monitoring.process_notes import ProcessNotes, common_environment
 from site_engine.node_states.leadership import SiteLeaders
 from site_engine.process import process_identity
-from site_store import Lease, OutboxRecord, Role, SiteStore, StoreError, StoreNotConfigured
+from site_store import Lease, OutboxRecord, Role, SchemaNotCurrent, SiteStore, StoreError, StoreNotConfigured
 from slipway_cli.options import examples
 from strategy_lib.parsing.node_networks import NodeNetworks
 from strategy_lib.parsing.notifications import Target, Webhook
@@ -158,7 +158,9 @@ def controller(url: str, lease: float) -> None:
         failure = _work(stopped, {"sites": (leaders.run, leaders.end), "jobs": (jobs.run, jobs.end)})
         listener.close()
         notes.end()
-    if failure is not None:
+    if isinstance(failure, SchemaNotCurrent):
+        log.critical("This controller ends: %s.", failure)
+    elif failure is not None:
         log.critical("This controller ends by a defect of Slipway's.", exc_info=failure)
     log.info("Stopped.")
     if threading.active_count() > 1:

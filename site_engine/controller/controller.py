@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from site_engine.actions.dead_actions import AirflowRuns, reconcile_all
 from site_engine.errors import AccountRefused, EngineError
 from site_engine.process import repeated
-from site_store import Lease, LeaseLost, SiteStore, StoreError
+from site_store import Lease, LeaseLost, SchemaNotCurrent, SiteStore, StoreError
 from site_store.status.leases import CONTROLLER
 from strategy_lib.actors import Registration, check_registrations
 
@@ -117,6 +117,8 @@ class Controller:
         Parameters
         ----------
         pause : waits for so many seconds; returns True as soon as this process is told to stop.
+
+        Raises `SchemaNotCurrent`: the store was upgraded, and another version has to go on (rule 60).
         """
         # Twice as often as it is due: it is never older than half of its time.
         with repeated(self.prolong, self.lease_seconds / RENEWALS / 2, "controller-lease"):
@@ -133,6 +135,9 @@ class Controller:
                 failures = 0
             except LeaseLost as error:
                 self._lost(error)
+            except SchemaNotCurrent:
+                # Nothing that this version does will be taken any more.
+                raise
             except StoreError as error:
                 failures += 1
                 if failures == 1:

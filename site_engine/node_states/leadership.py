@@ -18,7 +18,7 @@ from site_engine.node_states.drift_watch import LOOK_EVERY, DriftWatch
 from site_engine.node_states.leader import SiteLeader
 from site_engine.node_states.node_words import NodeListener
 from site_engine.node_states.polls import BUSY_SHARE, MOST_ASKED, POLL_SECONDS, Observe, Polls
-from site_store import LeaseLost, SiteStore, StoreError, StoreUnavailable
+from site_store import LeaseLost, SchemaNotCurrent, SiteStore, StoreError, StoreUnavailable
 from site_store.nodes.site_views import Pulse
 from site_store.status.leases import lease_of
 
@@ -114,6 +114,8 @@ class SiteLeaders:
         Parameters
         ----------
         pool, watchers : threads that ask provisioners, and that check nodes; None: nodes are not checked.
+
+        Raises `SchemaNotCurrent`: the store was upgraded, and another version has to go on (rule 60).
         """
         try:
             if self.monotonic() >= self._sites_due:
@@ -132,6 +134,8 @@ class SiteLeaders:
             if self._away:
                 log.info("The store answers again.")
                 self._away = False
+        except SchemaNotCurrent:
+            raise
         except StoreError as error:
             if not self._away:
                 log.warning("The store does not answer, trying on: %s", error)
@@ -181,7 +185,7 @@ class SiteLeaders:
         except LeaseLost as error:
             log.warning("This controller leads site %s no more: %s", site, error)
             self._forget(site)
-        except StoreUnavailable:
+        except (StoreUnavailable, SchemaNotCurrent):
             raise
         except Exception:
             log.exception("A look at site %s has failed, which is a defect of Slipway's.", site)

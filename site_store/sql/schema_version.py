@@ -10,6 +10,7 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from site_store.sql import fence
+from site_store.sql.census import Census, take
 from site_store.sql.database import Database
 from site_store.sql.errors import SchemaNotCurrent, StoreUnavailable
 
@@ -44,6 +45,32 @@ def check(database: Database) -> None:
         raise SchemaNotCurrent(
             f"the {database.name} is at schema {found}, this Slipway needs {fence.CURRENT}: run `slipway store upgrade`"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class PendingUpgrade:
+    """What `upgrade` would do now.
+
+    Attributes
+    ----------
+    found : the schema that the database has.
+    rolling : whether code of that schema may go on writing behind it.
+    census : who is at work.
+    """
+
+    found: str
+    rolling: bool
+    census: Census
+
+
+def pending(database: Database) -> PendingUpgrade | None:
+    """Look at what an upgrade would do; None: nothing, or it makes the first tables. Raises as `upgrade` does."""
+    found = database.read(_found)
+    if found is None or found == fence.CURRENT:
+        return None
+    _require_known(database.name, found)
+    rolling = all(step.rolling for step in steps() if step.schema > found)
+    return PendingUpgrade(found, rolling, database.read(take))
 
 
 def upgrade(database: Database) -> str:

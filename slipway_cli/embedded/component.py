@@ -262,7 +262,9 @@ def refuse_former_home(settings: EmbeddedSettings) -> None:
 
 def upgrade_store(settings: EmbeddedSettings, environment: Mapping[str, str]) -> SetupStep:
     """Begin to bring the store up to date."""
-    what, command = "preparing Slipway's store (python -m site_store upgrade)", tied_command("site_store", "upgrade")
+    # Nothing of this home runs by now; a controller that was killed a moment ago seems to, and actions go on.
+    what = "preparing Slipway's store (python -m site_store upgrade)"
+    command = tied_command("site_store", "upgrade", "--while-running")
     return SetupStep(what, command, environment, settings.logs / "store.log", settings.home)
 
 

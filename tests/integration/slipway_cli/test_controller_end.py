@@ -10,10 +10,12 @@ import sys
 import threading
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
 from site_engine.controller.controller import NAME
 from site_store import SiteStore
+from site_store.sql.fence import CURRENT
 from site_store.status.leases import lease_of
 from tests.support.processes import signal_another_thread, tied, wait_until
 from tests.support.revisions import commit_design
@@ -78,3 +80,35 @@ def test_a_controller_that_is_told_to_end_gives_its_leases_back_though_the_api_s
     assert said.endswith("Stopped.\n")
     left = [store.leases.get(name) for name in (NAME, lease_of(SITE))]
     assert [one.expires_at <= store.now() for one in left if one is not None] == [True, True]
+
+
+def test_rule_60_a_controller_ends_with_a_sentence_when_newer_code_alone_may_write(
+    hanging: Hanging, store_url: str, store: SiteStore
+) -> None:
+    commit_design(store, SITE, site([node("n1")], [group("g", ["n1"])]))
+    account = {"SLIPWAY_SERVICE_USER": "slipway", "SLIPWAY_SERVICE_PASSWORD": "secret"}
+    process = subprocess.Popen(
+        tied(sys.executable, "-m", "slipway_cli", "controller", "--url", hanging.url, "--lease", "6"),
+        env=os.environ | account | {"SLIPWAY_DATABASE_URL": store_url},
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        wait_until(lambda: store.leases.get(lease_of(SITE)) is not None, "it leads the site")
+        _let_write(store_url, "9999")
+        _, said = process.communicate(timeout=WATCHDOG)
+    finally:
+        process.kill()
+        process.wait()
+        _let_write(store_url, CURRENT)
+    assert process.returncode == 1
+    assert "This controller ends: " in said
+    assert "only Slipway of schema 9999 or newer may write there" in said
+    assert "defect" not in said
+
+
+def _let_write(url: str, lowest: str) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute(b"SELECT slipway_may_write('9999')")
+        connection.execute("UPDATE store_state SET writes_from = %s", [lowest])
