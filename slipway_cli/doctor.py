@@ -76,6 +76,7 @@ def _of_store(store: SiteStore) -> dict[str, Any]:
     return {
         "now": now,
         "processes": processes,
+        "held": store.home.held(),
         "server": store.processes.server(),
         "checks": store.checks.all(),
         "controller_leads": led is not None and led.expires_at > now,

@@ -297,7 +297,7 @@ NOTED: Final = (
         "api_auth.jwt_leeway",
         "celery.worker_concurrency",
     ),
-    *("database.sql_alchemy_pool_size", "dag_processor.dag_bundle_config_list", "logging.remote_logging"),
+    *("database.sql_alchemy_pool_size", "logging.remote_logging"),
     *("logging.worker_log_server_port", "logging.trigger_log_server_port"),
 )
 """More settings that processes note: the doctor compares them with each other, and with what it finds."""

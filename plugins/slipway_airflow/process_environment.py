@@ -6,7 +6,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
@@ -14,8 +14,15 @@ from urllib.parse import urlsplit, urlunsplit
 from airflow.configuration import conf
 from airflow.utils.net import get_hostname
 
-from site_engine.monitoring.process_notes import Digest, ProcessNotes, common_environment, files_digest, note_worker
-from site_store import Role, SiteStore
+from site_engine.monitoring.process_notes import (
+    SILENT,
+    Digest,
+    ProcessNotes,
+    common_environment,
+    files_digest,
+    note_worker,
+)
+from site_store import ProcessRecord, Role, SiteStore
 from site_store.sql.address import server_of
 from strategy_lib.airflow_settings import KEYS, NOTED, SETTINGS
 from strategy_lib.settings import SLIPWAY_URL
@@ -31,7 +38,7 @@ _LOOK_EVERY: Final = 300.0
 _CONNECT: Final = 2.0
 _DISCARD: Final = "9"
 """The port that `slipway up` gives: there is no such server."""
-_LOG_PORTS: Final = {
+_LOG_PORTS: Final[Mapping[str, str]] = {
     Role.WORKER: "logging.worker_log_server_port",
     Role.TRIGGERER: "logging.trigger_log_server_port",
 }
@@ -46,7 +53,7 @@ def describe(digest: Digest, _store: SiteStore) -> dict[str, Any]:
         settings[SLIPWAY_URL.name] = without_password(url)
     # Several Fernet keys are a list: old data is read with each of them.
     keys = {key.name: [digest(key.name, one) for one in _texts(_setting(key.name))] for key in KEYS}
-    folders = dag_folders(settings)
+    folders = dag_folders()
     logs = _setting("logging.base_log_folder")
     environment = common_environment([Path(logs)] if logs else [])
     own = {
@@ -57,15 +64,16 @@ def describe(digest: Digest, _store: SiteStore) -> dict[str, Any]:
     return {**environment, **own, "settings": settings, "keys": keys, "servers": _servers()}
 
 
-def dag_folders(settings: Mapping[str, str]) -> list[Path]:
+def dag_folders() -> list[Path]:
     """Return the folders in which Airflow looks for DAGs: those of its local bundles."""
     try:
-        bundles = json.loads(settings.get("dag_processor.dag_bundle_config_list", "[]"))
-        paths = [bundle.get("kwargs", {}).get("path") for bundle in bundles]
+        bundles = json.loads(_setting("dag_processor.dag_bundle_config_list") or "[]")
+        # Of others, such as one of a Git server, nothing is noted: what they are made with may hold secrets.
+        local = [bundle.get("kwargs", {}) for bundle in bundles if "LocalDagBundle" in bundle.get("classpath", "")]
+        paths = [made.get("path") or _setting("core.dags_folder") for made in local]
     except (ValueError, AttributeError):
-        paths = []
-    default = settings.get("core.dags_folder", "")
-    return [Path(path or default) for path in paths or [default]]
+        paths = [_setting("core.dags_folder")]
+    return [Path(path) for path in paths if path]
 
 
 def _servers() -> dict[str, str]:
@@ -75,7 +83,10 @@ def _servers() -> dict[str, str]:
 
 
 class ApiServerNote:
-    """What an API server says: besides the rest whether it reaches the servers of task logs."""
+    """What an API server says: besides the rest whether it reaches the servers of task logs.
+
+    While no scheduler is there, it says whether the executor can be imported: a scheduler that cannot ends at once.
+    """
 
     def __init__(self) -> None:
         self._looked: float | None = None
@@ -84,16 +95,32 @@ class ApiServerNote:
     def __call__(self, digest: Digest, store: SiteStore) -> dict[str, Any]:
         """Describe this process; other machines are looked at every few minutes."""
         said = describe(digest, store)
+        now, processes = store.processes.all()
         if self._looked is None or time.monotonic() - self._looked >= _LOOK_EVERY:
-            self._found, self._looked = log_servers(store, said["hostname"]), time.monotonic()
+            self._found, self._looked = log_servers(processes, said["hostname"]), time.monotonic()
+        if not any(one.role == Role.SCHEDULER and one.silent_for(now) <= SILENT for one in processes):
+            said["executor_problem"] = executor_problem()
         return {**said, "log_servers": self._found}
 
 
-def log_servers(store: SiteStore, own: str) -> dict[str, str | None]:
+def executor_problem() -> str | None:
+    """Return why the executor cannot be imported; None: it can be."""
+    # Tasks import this module, too, and have no use for executors.
+    from airflow.executors.executor_loader import ExecutorLoader
+
+    try:
+        for name in ExecutorLoader.get_executor_names(validate_teams=False):
+            ExecutorLoader.import_executor_cls(name)
+    except Exception as error:  # noqa: BLE001 - an import may fail by anything
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def log_servers(processes: Iterable[ProcessRecord], own: str) -> dict[str, str | None]:
     """Return each server of task logs on other machines, and why it cannot be reached; None: it can."""
     found: dict[str, str | None] = {}
-    for process in store.processes.all()[1]:
-        setting = _LOG_PORTS.get(Role(process.role))
+    for process in processes:
+        setting = _LOG_PORTS.get(process.role)
         said = process.environment
         port = said.get("settings", {}).get(setting)
         host = said.get("hostname")

@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
+from site_engine.monitoring.process_notes import SILENT
 from site_store import CheckRecord, ProcessRecord, Role, ServerFacts
 from strategy_lib.airflow_settings import CELERY
-
-SILENT: Final = 90.0
-"""Seconds without a sign after which a process is frozen or gone: three notes were due."""
 
 
 class Level(StrEnum):
@@ -60,8 +58,9 @@ class Facts:
     ----------
     now : the database's time.
     version, schema : of the Slipway that asks.
-    store_problem : why the store cannot be used, with what to do; then nothing of it is known.
+    store_problem : why the store cannot be used; then nothing of it is known.
     api_problem : why the API server does not answer.
+    held : why nothing is sent to a provisioner, with the command that ends it; None: it may be sent.
     controller_leads : whether a controller leads now: what checks found before is old.
     health : what is wrong with each of Airflow's components, by what Airflow says.
     provisioners : sites, and what is wrong with the provisioner of each.
@@ -74,6 +73,7 @@ class Facts:
     processes: Sequence[ProcessRecord] = ()
     store_problem: str | None = None
     api_problem: str | None = None
+    held: str | None = None
     server: ServerFacts | None = None
     checks: Sequence[CheckRecord] | None = None
     controller_leads: bool = False

@@ -8,10 +8,11 @@ from site_engine.doctor.facts import Facts, Finding, Level, Report, places
 from site_engine.doctor.processes import judge_processes
 from site_engine.doctor.settings import judge_settings
 from site_engine.kinds import KINDS
+from site_store.status.leases import RIGHTS
 
 _DAGS = frozenset((*KINDS, "notify"))
 _PROVISIONER = "provisioner of site "
-_RIGHTS = "rights of the controller"
+_UPGRADE = "slipway store upgrade"
 
 
 def judge(facts: Facts) -> Report:
@@ -26,14 +27,17 @@ def judge(facts: Facts) -> Report:
 
 def _all(facts: Facts) -> Iterator[Finding]:
     if facts.store_problem is not None:
-        what, _, fix = facts.store_problem.rpartition(": ")
-        yield Finding(
-            Level.ERROR,
-            what or facts.store_problem,
-            "without its store Slipway does nothing",
-            fix or "SLIPWAY_DATABASE_URL=…",
+        upgrades = _UPGRADE in facts.store_problem
+        fix = (
+            _UPGRADE
+            if upgrades
+            else "SLIPWAY_DATABASE_URL=postgresql://…   (the same for this command and all processes)"
         )
+        yield Finding(Level.ERROR, facts.store_problem, "without its store Slipway does nothing", fix)
     else:
+        if facts.held is not None:
+            why = "nothing is sent to a provisioner, so that no node is acted on twice"
+            yield Finding(Level.ERROR, facts.held, why, "slipway store restored   (or with --clone, for a copy)")
         yield from judge_processes(facts)
         yield from judge_settings(facts)
         yield from _checks(facts)
@@ -91,7 +95,7 @@ def _checks(facts: Facts) -> Iterator[Finding]:
         if check.problem is None or known:
             continue
         since = f"since {check.since:%Y-%m-%d %H:%M:%S} UTC"
-        if check.subject == _RIGHTS or "403" in check.problem:
+        if check.subject == RIGHTS or "403" in check.problem:
             why, fix = "dead actions are not closed, or people are not told", "slipway controller-role"
         elif check.subject.startswith(_PROVISIONER):
             site = check.subject.removeprefix(_PROVISIONER)

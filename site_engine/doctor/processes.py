@@ -29,6 +29,7 @@ _TASK_MB: Final = 100
 def judge_processes(facts: Facts) -> Iterator[Finding]:
     """Yield what is wrong with the processes that run, or should."""
     yield from _missing(facts)
+    yield from _executor(facts)
     yield from _frozen(facts)
     yield from _versions(facts)
     yield from _keys(facts)
@@ -53,6 +54,18 @@ def _missing(facts: Facts) -> Iterator[Finding]:
             )
         else:
             yield Finding(Level.ERROR, f"no {role} runs", why, f"{command}   (where it ends at once, its log says why)")
+
+
+def _executor(facts: Facts) -> Iterator[Finding]:
+    found = _grouped(facts.counted(Role.API_SERVER), lambda one: one.environment.get("executor_problem"))
+    for problem, servers in found.items():
+        if problem is not None:
+            yield Finding(
+                Level.ERROR,
+                f"[core] executor cannot be imported, as {places(servers)} says: {problem}",
+                "schedulers and workers end when they start",
+                "pip install 'celery<5.7'   (`slipway constraints` prints all versions that were tried together)",
+            )
 
 
 def _frozen(facts: Facts) -> Iterator[Finding]:

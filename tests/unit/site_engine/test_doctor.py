@@ -237,13 +237,31 @@ MISTAKES = {
         known(store_problem="the database is at schema 0100, this Slipway needs 0101: run `slipway store upgrade`"),
         Level.ERROR,
         "the database is at schema 0100, this Slipway needs 0101",
-        "run `slipway store upgrade`",
+        "slipway store upgrade",
     ),
     "no triggerer": (
         lambda facts: replace(without(Role.TRIGGERER)(facts), health={}),
         Level.ERROR,
         "no triggerer runs",
         "airflow triggerer",
+    ),
+    "an executor that cannot be imported": (
+        said(Role.API_SERVER, "control1", executor_problem="ImportError: cannot import name 'retry'"),
+        Level.ERROR,
+        "[core] executor cannot be imported, as api-server on control1 says: ImportError: cannot import name 'retry'",
+        "pip install 'celery<5.7'",
+    ),
+    "a copy of a store": (
+        known(held="this store is a copy of another one"),
+        Level.ERROR,
+        "this store is a copy of another one",
+        "slipway store restored",
+    ),
+    "a store that does not answer": (
+        known(store_problem="the database cannot be used (connection failed: no route: host)"),
+        Level.ERROR,
+        "the database cannot be used (connection failed: no route: host)",
+        "SLIPWAY_DATABASE_URL=postgresql://…",
     ),
     "no controller": (without(Role.CONTROLLER), Level.ERROR, "no controller runs", "slipway controller"),
     "a frozen process": (
