@@ -72,6 +72,7 @@ contract: $(READY)
 
 wheel: $(READY)
 	@rm -rf build
+	@umask 022; export SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || date +%s)}; \
 	$(BIN)/uv build --quiet --wheel --offline --no-build-isolation --python $(BIN)/python --out-dir dist .
 	@rm -rf build *.egg-info
 
@@ -101,7 +102,7 @@ PIP_INSTALL = install -qq --disable-pip-version-check --require-hashes
 
 # Installs exactly what requirements.lock names, by hash. uv (itself in the lock) does it in seconds; where it cannot, because
 # only pip's own configuration knows the package index, pip does it in minutes. The lock is made for Python 3.11 and no other.
-$(READY): requirements.lock setup.cfg pyproject.toml
+$(READY): requirements.lock setup.cfg setup.py pyproject.toml
 	@python= ; \
 	for candidate in $(if $(SLIPWAY_PYTHON),'$(SLIPWAY_PYTHON)',python3.11 python3); do \
 	  if "$$candidate" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; then \

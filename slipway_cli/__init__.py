@@ -1,6 +1,7 @@
 """The command `slipway`."""
 
 import contextlib
+import importlib.resources
 import sys
 from collections.abc import Iterator
 
@@ -10,6 +11,11 @@ INTERRUPTED_EXIT = 130
 
 class SlipwayCliError(Exception):
     """The command cannot do what was asked; the message says why and what to do. The root of this package's errors."""
+
+
+def constraints_text() -> str:
+    """Return the versions that fit together, as constraints for pip; it needs no package besides Slipway."""
+    return (importlib.resources.files("slipway_cli") / "data" / "constraints.txt").read_text(encoding="utf-8")
 
 
 @contextlib.contextmanager

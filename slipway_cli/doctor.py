@@ -18,7 +18,7 @@ from api_client.session import ApiError, ApiSession, ApiUnreachable
 from api_client.slipway import SlipwayClient
 from site_engine.doctor.facts import DagFacts, Facts, Finding, Level, Report
 from site_engine.doctor.judging import judge
-from site_engine.monitoring.process_notes import version
+from site_engine.version import version
 from site_store import SchemaNotCurrent, SiteStore, StoreError, StoreNotConfigured
 from site_store.sql.fence import CURRENT
 from site_store.status.leases import CONTROLLER

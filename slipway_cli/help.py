@@ -1,10 +1,11 @@
-"""Commands that only print: `slipway help`, `slipway completion` and `slipway dags`."""
+"""Commands that only print: `slipway help`, `slipway completion`, `slipway dags` and `slipway constraints`."""
 
 from __future__ import annotations
 
 import click
 from click.shell_completion import get_completion_class
 
+from slipway_cli import constraints_text
 from slipway_cli.options import examples
 
 TOPICS = {
@@ -109,3 +110,15 @@ def dags_path() -> None:
     from slipway_cli.embedded.settings import default_dags_folder
 
     click.echo(default_dags_folder())
+
+
+@click.command(
+    epilog=examples("slipway constraints > constraints.txt", "pip install -c constraints.txt 'slipway[celery]'")
+)
+def constraints() -> None:
+    """Print the versions of all packages that this version was tested with, as constraints for pip.
+
+    They are one resolution for Slipway with all of its extras, Airflow included, and for each Python that it
+    supports. Its tests run with Python 3.11 alone.
+    """
+    click.echo(constraints_text(), nl=False)

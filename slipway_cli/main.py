@@ -130,6 +130,14 @@ def _discard(stream: Any) -> None:
         os.close(nowhere)
 
 
+def _show_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        from site_engine.version import version
+
+        click.echo(f"slipway {version()}")
+        context.exit()
+
+
 SERVER, HERE, FILES, MORE = "Operate sites", "Run Slipway here", "Work on files alone", "More"
 
 _ROWS = {
@@ -173,6 +181,7 @@ _ROWS = {
         "node-agent": ("provisioner_client.node_agent.cli:main", "Say how a node is, on that node."),
         "store": ("site_store.__main__:main", "Look after Slipway's own database."),
         "dags": ("slipway_cli.help:dags", "Find the DAGs, for an Airflow of your own."),
+        "constraints": ("slipway_cli.help:constraints", "Print the versions that fit together, for pip."),
     },
     (FILES, "slipway_cli.offline."): {
         "validate": ("validate:validate", "Check documents; show all problems at once."),
@@ -199,7 +208,14 @@ COMMANDS = {
     epilog="Exit status: 0 good, 1 the operation failed, 2 wrong use.",
 )
 @shared_options
-@click.version_option(package_name="slipway", prog_name="slipway", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 def main(**_shared: object) -> None:
     """Deploy sites of baremetal servers, group by group, on Apache Airflow.
 

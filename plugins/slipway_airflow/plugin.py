@@ -125,8 +125,10 @@ class Components:
         for module in _LOADED_BEFORE_FORKS:
             import_module(module)
         if "latest_heartbeat" in vars(component):
+            from site_engine.version import version
             from slipway_airflow.process_environment import component_notes
 
+            version()  # asks Git in a checkout, and what is forked would ask again
             self._notes = component_notes(component)
             self._notes.begin()
 

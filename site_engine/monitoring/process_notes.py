@@ -21,6 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from site_engine.version import version
 from site_store import ProcessNote, Role, SiteStore, StoreError
 from site_store.sql.fence import CURRENT
 from strategy_lib.actors import Actor
@@ -63,11 +64,6 @@ def digest_with(salt: str) -> Digest:
         return hmac.new(salt.encode(), f"{name}\0{value}".encode(), hashlib.sha256).hexdigest()[:32]
 
     return digest
-
-
-def version() -> str:
-    """Return the version of Slipway that runs here."""
-    return importlib.metadata.version("slipway")
 
 
 def common_environment(folders: Iterable[Path]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Self
 from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.component import end_process, spawn, tail
 from slipway_cli.embedded.home import READY, STOPPING, Runtime, find_running, read_runtime
+from slipway_cli.embedded.postgres_account import require_installed
 from slipway_cli.embedded.settings import START_TIMEOUT, STOP_GRACE, EmbeddedSettings
 
 
@@ -94,12 +95,17 @@ def reuse_or_start(
     Yields
     ------
     Where it is, and the one that was started here (None if it was reused).
+
+    Raises
+    ------
+    SlipwayCliError : PostgreSQL is not installed, or it could not be started.
     """
     found = find_running(settings.home)
     if found is not None and found.state != STOPPING:
         say(f"using the Airflow that is running at {found.url}")
         yield wait_for_running(found, settings), None
         return
+    require_installed()
     say(f"starting Airflow (home {settings.home})")
     airflow = BackgroundAirflow(settings).start()
     try:

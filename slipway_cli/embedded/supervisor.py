@@ -36,6 +36,7 @@ from slipway_cli.embedded.environment import Credentials, airflow_environment, c
 from slipway_cli.embedded.guard import Guard
 from slipway_cli.embedded.home import READY, STARTING, STOPPING, HomeLock, Runtime
 from slipway_cli.embedded.postgres import STORE, PostgresCluster, PostgresProcess
+from slipway_cli.embedded.postgres_account import require_installed
 from slipway_cli.embedded.processes import adopt_orphans, end_leftovers, kill_sessions, reap_orphans, tied_command
 from slipway_cli.embedded.settings import LOOPBACK, START_TIMEOUT, STOP_GRACE, EmbeddedSettings, claim_port
 from strategy_lib.settings import SLIPWAY_PORT
@@ -82,9 +83,10 @@ class Supervisor:
 
         Raises
         ------
-        SlipwayCliError : home or port in use, home not writable, a migration failed, a component cannot be started or
-            keeps dying. All is stopped then.
+        SlipwayCliError : PostgreSQL is not installed, home or port in use, home not writable, a migration failed, a
+            component cannot be started or keeps dying. All is stopped then.
         """
+        require_installed()
         # The home first: where it is in use, so is its port, and the home is the reason.
         lock = HomeLock(self._settings.home)
         try:

@@ -27,7 +27,7 @@ PACKAGES = {
     "strategy_lib": "strategy_lib",
 }
 """Folder in the tree -> package in the wheel. Each of them, with all that is in it, is what Slipway runs with."""
-_BESIDE = ("LICENSE", "README.md", "pyproject.toml", "setup.cfg")
+_BESIDE = ("LICENSE", "README.md", "VERSION", "pyproject.toml", "setup.cfg", "setup.py")
 
 
 def package_files(root: Path = ROOT) -> dict[str, Path]:
@@ -41,11 +41,15 @@ def package_files(root: Path = ROOT) -> dict[str, Path]:
 
 
 def build_wheel(work: Path) -> Path:
-    """Build the wheel without a network, with the setuptools of this environment, from a copy of the tree in `work`.
+    """Build the wheel without a network, with the setuptools of this environment, from a copy of the tree in `work`."""
+    return pack(copy_tree(work / "tree"), work / "wheel")
+
+
+def copy_tree(tree: Path) -> Path:
+    """Copy what a wheel is built of.
 
     A build leaves folders beside `setup.cfg`, from which a later one would take files that the tree has no more.
     """
-    tree = work / "tree"
     for name in _BESIDE:
         tree.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tree / name)
@@ -53,7 +57,7 @@ def build_wheel(work: Path) -> Path:
         copy = tree / file.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, copy)
-    return pack(tree, work / "wheel")
+    return tree
 
 
 def pack(tree: Path, folder: Path, moment: int | None = None) -> Path:

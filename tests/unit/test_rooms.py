@@ -81,7 +81,7 @@ FLOORS = {
         "extensions operations plans wishes",
         "admission monitoring node_states redaction shared_lists",
         "designs parameters process provisioners",
-        "errors kinds log_messages node_lists watchers",
+        "errors kinds log_messages node_lists version watchers",
     ),
     "slipway_cli": (
         "__main__",

@@ -17,6 +17,7 @@ from site_engine.monitoring.process_notes import (
     files_digest,
     note_worker,
 )
+from site_engine.version import version
 from site_store import Role, SiteStore
 from tests.e2e.running import wait_until
 from tests.support.stores import new_store
@@ -38,7 +39,7 @@ def test_a_process_is_there_from_its_begin_to_its_end(store: SiteStore) -> None:
     notes.begin()
     wait_until(lambda: len(store.processes.all()[1]) == 1, "it is noted", 30)
     (found,) = store.processes.all()[1]
-    assert (found.role, found.pid, found.version) == (Role.SCHEDULER, os.getpid(), process_notes.version())
+    assert (found.role, found.pid, found.version) == (Role.SCHEDULER, os.getpid(), version())
     notes.end()
     assert store.processes.all()[1] == []
     # What was under way meanwhile writes nothing any more.

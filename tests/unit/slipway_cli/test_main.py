@@ -32,10 +32,6 @@ def test_every_command_loads_and_has_help(slipway: Slipway, name: str) -> None:
     assert result.stdout.startswith(f"Usage: main {name} ")
 
 
-def test_version(slipway: Slipway) -> None:
-    assert re.fullmatch(r"slipway \d+\.\d+\.\d+\n", slipway("--version").stdout)
-
-
 def test_help_loads_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LazyCommand, "load", lambda self, name: pytest.fail(f"{name} was loaded"))
     assert CliRunner().invoke(main, ["--help"]).exit_code == 0
