@@ -272,6 +272,10 @@ class SiteStore:
         finally:
             database.close()
 
+    def check(self) -> None:
+        """Make sure that it can be used now. Raises `SchemaNotCurrent` or `StoreUnavailable`, as for `open`."""
+        schema_version.check(self._database)
+
     @property
     def location(self) -> str:
         """The database in words, without its password."""

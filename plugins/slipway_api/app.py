@@ -13,7 +13,7 @@ from slipway_api.actions import control, creation, notes, report, workflows
 from slipway_api.actions import routes as actions
 from slipway_api.controller import leader_routes, repair_switch
 from slipway_api.documents import commit, configdocs, design, revisions
-from slipway_api.http import openapi
+from slipway_api.http import health, openapi
 from slipway_api.http.answers import ERRORS
 from slipway_api.http.bodies import BodyLimit
 from slipway_api.http.dependencies import ShipyardHeaders, accept_verbosity, require_existing_site, use_provisioners
@@ -90,7 +90,7 @@ def create_app(provisioners: Provisioners | None = None) -> FastAPI:
     # A reporter is no user of Airflow's.
     for_reporters = APIRouter(prefix="/api/v1.0", dependencies=[Depends(accept_verbosity)], responses=ERRORS)
     for_reporters.include_router(reporter_routes.reported_router)
-    others = (metrics, openapi, keystone, design, pages)
+    others = (metrics, openapi, health, keystone, design, pages)
     for router in (*(module.router for module in others), pages.elsewhere, trees, api, for_reporters):
         app.include_router(router)
     describe(app)

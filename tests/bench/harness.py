@@ -166,7 +166,7 @@ def api_server(store_url: str, provisioner: str = "") -> Iterator[tuple[httpx.Cl
 def _answers(client: httpx.Client, server: subprocess.Popen[bytes]) -> bool:
     assert server.poll() is None, "the API server does not start"
     try:
-        return client.get("/slipway/health").status_code == 204
+        return client.get("/slipway/health/live").status_code == 204
     except httpx.TransportError:
         return False
 

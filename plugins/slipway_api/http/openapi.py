@@ -1,11 +1,11 @@
-"""What the API says of itself: its OpenAPI document, its versions, and whether it is there."""
+"""What the API says of itself: its OpenAPI document, and its versions."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
 
@@ -113,13 +113,6 @@ VERSIONS = {"v1.0": {"path": "/api/v1.0", "status": "stable"}}
 async def versions() -> JSONResponse:
     """Return the versions of this API, and below which path each is. No token is needed."""
     return JSONResponse(VERSIONS)
-
-
-@router.get("/health", status_code=204, summary="Whether the API is there")
-@router.get("/api/v1.0/health", status_code=204, summary="Whether the API is there")
-async def health() -> Response:
-    """Answer that requests are served; nothing else is looked at. No token is needed."""
-    return Response(status_code=204)
 
 
 @router.get(

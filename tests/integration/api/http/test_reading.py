@@ -65,7 +65,8 @@ def test_no_get_writes(op: httpx.Client, store: SiteStore, dead: str, monkeypatc
     names = PLACES | {"action_id": dead, "note_id": dead, "validation_id": dead, "token": token, "run_id": run_of(dead)}
     names["workflow_id"] = _workflow(op)
     names["op"] = str(store.operations.of_action(dead)[0].op)
-    monkeypatch.setattr(open_store()._database, "write", _refuse)
+    for way in ("write", "write_at"):
+        monkeypatch.setattr(open_store()._database, way, _refuse)
     routes = [name.removeprefix("GET ") for name in NAMES if name.startswith("GET ")]
     wrong = {}
     for route in routes:

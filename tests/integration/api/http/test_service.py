@@ -12,9 +12,15 @@ from uuid import UUID, uuid4
 
 import httpx
 import pytest
+from sqlalchemy import text
 
+from site_store import SiteStore
+from site_store.sql import fence
+from site_store.sql.schema_version import VERSION_TABLE
 from slipway_api.actions import workflows
+from slipway_api.http import health
 from slipway_api.http.bodies import LARGEST_JSON, LARGEST_YAML
+from slipway_api.http.kept import Kept
 from tests.support.stores import empty_database
 
 WORKFLOWS = "/api/v1.0/workflows"
@@ -37,8 +43,45 @@ def assert_failure(answer: httpx.Response, status: int, said: str) -> None:
 
 def test_versions_and_health_need_no_token(anonymous: httpx.Client) -> None:
     assert anonymous.get("/versions").json() == {"v1.0": {"path": "/api/v1.0", "status": "stable"}}
-    for path in ("/health", "/api/v1.0/health"):
+    for path in ("/health/live", "/health/ready", "/api/v1.0/health"):
         assert (anonymous.get(path).status_code, anonymous.get(path).content) == (204, b"")
+
+
+def test_a_process_without_its_store_lives_and_is_not_ready_and_says_why_in_a_word(
+    anonymous: httpx.Client, store_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(health, "_kept", Kept[str | None](1, health.KEPT_FOR, lambda: clock[0]))
+    for url, reason in (
+        ("postgresql://nobody:secret@127.0.0.1:1/gone", "store"),
+        ("nonsense", "store"),
+        (empty_database(), "schema"),
+    ):
+        monkeypatch.setenv("SLIPWAY_DATABASE_URL", url)
+        clock[0] += health.KEPT_FOR
+        answer = anonymous.get("/health/ready")
+        assert (answer.status_code, answer.json()) == (503, {"reason": reason})
+        assert anonymous.get("/health/live").status_code == 204
+    assert "Not ready: " in caplog.text
+    monkeypatch.setenv("SLIPWAY_DATABASE_URL", store_url)
+    assert anonymous.get("/health/ready").status_code == 503, "an answer counts for a second"
+    clock[0] += health.KEPT_FOR
+    assert anonymous.get("/health/ready").status_code == 204
+
+
+def test_a_process_whose_store_was_upgraded_under_it_is_not_ready(
+    anonymous: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = empty_database()
+    SiteStore.upgrade(url)
+    monkeypatch.setenv("SLIPWAY_DATABASE_URL", url)
+    monkeypatch.setattr(health, "_kept", Kept[str | None](1, 0.0))
+    assert anonymous.get("/health/ready").status_code == 204
+    with SiteStore.open(url) as store, store._database.engine.begin() as tx:
+        fence.enter(tx, fence.CURRENT)
+        tx.execute(text("UPDATE store_state SET writes_from = '9999'"))
+        tx.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
+    assert anonymous.get("/health/ready").json() == {"reason": "schema"}
 
 
 def test_unknown_route(viewer: httpx.Client) -> None:
