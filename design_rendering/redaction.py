@@ -285,6 +285,18 @@ def secret_values(documents: Iterable[Document], further: Iterable[str] = ()) ->
     return frozenset(values - {"", PLACEHOLDER})
 
 
+def holds_secret(documents: Iterable[Document]) -> bool:
+    """Return whether any of these documents holds a secret, however short it is."""
+    kept = list(documents)
+    done: set[int] = set()
+    return any(is_secret(document) for document in kept) or any(
+        _is_secret_item(key, below)
+        for document in kept
+        for value in ([document.data], *inside_out(document.data, done))
+        for key, below in items_of(value)
+    )
+
+
 def _without(data: Any, secret_paths: Iterable[str]) -> Any:
     """Return data without secrets; the very same object when there are none."""
     copy = CopyOnWrite(data)

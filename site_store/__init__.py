@@ -55,6 +55,7 @@ from site_store.sql.errors import (
     VersionChanged,
 )
 from site_store.sql.rows import LONGEST_NAME
+from site_store.sql.sealing import KeyMissing, NoKey
 from site_store.status.leases import CheckRecord, LeaseLost
 from site_store.status.object_changes import ObjectChange, changes_of
 from site_store.status.processes import ProcessNote, ProcessRecord, Role, ServerFacts

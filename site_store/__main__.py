@@ -15,6 +15,7 @@ from site_store.sql.fence import CURRENT
 _URL_HELP = "Database URL; without it SLIPWAY_DATABASE_URL, else that of the `slipway up` in SLIPWAY_HOME or .slipway."
 
 _MOST_DIFFERENCES = 50
+_TOLD_EVERY = 100
 
 
 class _Care(click.Group):
@@ -152,6 +153,35 @@ def restored(url: str | None, op: int, doubt: bool, clone: bool) -> None:
         click.echo(f"references have the incarnation {found.incarnation}, {kept}; this store may send again")
         if doubt:
             click.echo(f"{found.doubted} nodes are in doubt: `slipway adopt` has those count as done that are")
+
+
+@main.command()
+@click.option("--url", help=_URL_HELP)
+def rotate(url: str | None) -> None:
+    """Encrypt all texts with secrets with the first key of the store, also those that are in clear from before.
+
+    It may be used while Slipway works, and be stopped and run again at any time. First give every process the list
+    new,old; afterwards it says when the old key may go.
+    """
+    with SiteStore.open(url) as store:
+        texts = store.secret_texts
+        changed, last = texts.rotate_common(), 0
+        newest, *others = texts.fingerprints()
+        while (piece := texts.rotate_next(last)) is not None:
+            last = piece[0]
+            changed += piece[1]
+            if piece[1] and changed % _TOLD_EVERY == 0:
+                click.echo(f"{changed} texts so far")
+        used = texts.used()
+        click.echo(f"{store.location}: {changed} texts encrypted anew; {used.get(newest, 0)} have key {newest}")
+        left = {name: number for name, number in used.items() if name != newest}
+        if left:
+            named = ", ".join(f"{number} have key {name}" for name, number in sorted(left.items()))
+            raise click.ClickException(
+                f"{named}: a process that encrypts with it wrote meanwhile; give it the new list, and run this again"
+            )
+        if others:
+            click.echo(f"no text needs {', '.join(others)}: it may go from the list, but is needed for older backups")
 
 
 if __name__ == "__main__":

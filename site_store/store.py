@@ -16,6 +16,7 @@ from site_store.actions.wishes import Wishes
 from site_store.designs.buffers import Buffers
 from site_store.designs.objects import Objects
 from site_store.designs.revisions import Revisions
+from site_store.designs.secret_texts import SecretTexts
 from site_store.designs.site_stops import SiteStops
 from site_store.designs.sites import SiteGroups, Sites
 from site_store.groups.groups import Groups
@@ -45,6 +46,7 @@ from site_store.sql.database import Database, one_moment
 from site_store.sql.errors import StoreError
 from site_store.sql.home import Home
 from site_store.sql.schema_version import PendingUpgrade
+from site_store.sql.sealing import read_keys
 from site_store.status.counting import Counts
 from site_store.status.events import Events
 from site_store.status.leases import Checks, Leases
@@ -63,6 +65,7 @@ T = TypeVar("T")
 
 WRITES: Mapping[str, Mapping[str, Access]] = {
     "revisions": dict.fromkeys(("commit", "add_candidate", "remove_candidate"), Access.WRITE_DESIGN),
+    "secret_texts": dict.fromkeys(("rotate_common", "rotate_next"), Access.WRITE_DESIGN),
     "buffers": dict.fromkeys(("put", "discard"), Access.WRITE_DESIGN),
     "user_states": {"change": Access.WRITE_DESIGN},
     "repair_switches": dict.fromkeys(("stop", "resume"), Access.WRITE_DESIGN),
@@ -153,6 +156,7 @@ class SiteStore:
         self.site_stops = SiteStops(database)
         self.revisions = Revisions(database)
         self.buffers = Buffers(database)
+        self.secret_texts = SecretTexts(database)
         self.nodes = Nodes(database)
         self.objects = Objects(database)
         self.object_changes = ObjectChanges(database)
@@ -222,11 +226,11 @@ class SiteStore:
 
         Raises
         ------
-        StoreNotConfigured : no usable database is named.
+        StoreNotConfigured : no usable database is named, or what is named as its keys is none.
         SchemaNotCurrent : the database must first be brought to this version's schema: `slipway store upgrade`.
         StoreUnavailable : the database could not be reached.
         """
-        database = Database(resolve(url), now, idle_seconds=idle_seconds)
+        database = Database(resolve(url), now, idle_seconds=idle_seconds, keys=read_keys(url))
         try:
             schema_version.check(database)
         except BaseException:

@@ -180,6 +180,14 @@ SLIPWAY_DATABASE_URL: Final = Setting(
     "another PostgreSQL for Slipway's own store",
     "the PostgreSQL in the home",
 )
+SLIPWAY_STORE_KEYS_FILE: Final = Setting(
+    "SLIPWAY_STORE_KEYS_FILE",
+    PATH,
+    None,
+    "all with a [store](store.md#secrets-at-rest)",
+    "file with the keys that secrets are stored with, the first encrypts; only its owner may read it",
+    "the home's; else Airflow's `[core] fernet_key`",
+)
 SLIPWAY_DAGS_FOLDER: Final = Setting(
     "SLIPWAY_DAGS_FOLDER", PATH, None, _UP, "another folder of DAGs", "`dags/` of the installation"
 )

@@ -55,6 +55,7 @@ os.environ |= {
     "AIRFLOW_HOME": str(AIRFLOW_HOME),
     FILE: str(AIRFLOW_HOME / "deviations"),
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+    "SLIPWAY_STORE_KEYS_FILE": str(AIRFLOW_HOME / "store.keys"),
     "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
     "AIRFLOW__CORE__PLUGINS_FOLDER": str(AIRFLOW_HOME / "plugins"),
     "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
@@ -74,6 +75,11 @@ os.environ |= {
         ]
     ),
 }
+
+STORE_KEY = "dGhlIGtleSBvZiBzdG9yZXMgaW4gdGVzdCBydW5zISE="
+"""What the stores of tests encrypt secrets with."""
+(AIRFLOW_HOME / "store.keys").touch(mode=0o600)
+(AIRFLOW_HOME / "store.keys").write_text(STORE_KEY)
 
 # A busy machine makes no test fail: hypothesis times nothing.
 settings.register_profile("slipway", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

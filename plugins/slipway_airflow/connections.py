@@ -20,6 +20,7 @@ from airflow.sdk.log import mask_secret
 from provisioner_client.connection import ConnectionValues
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, NoConnection
 from site_engine.provisioners import ProvisionerConnection, connection_candidates
+from site_store.sql.sealing import use_keys
 from strategy_lib.settings import SLIPWAY_URL
 
 if TYPE_CHECKING:
@@ -31,6 +32,14 @@ log = logging.getLogger(__name__)
 # proof that the database answers, it has to say so before it is believed.
 _LOOKS = 3
 _BETWEEN_LOOKS = 0.5
+
+
+def _fernet_keys() -> str:
+    """Return Airflow's keys, with commas between them: those of the store, where no setting names others."""
+    return str(conf.get("core", "fernet_key", fallback="") or "")
+
+
+use_keys(_fernet_keys)
 
 
 def find(conn_id: str) -> ConnectionValues | None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, select
 
 from design_rendering.reading.documents import Document
+from design_rendering.redaction import holds_secret
 from site_store.designs.contents import (
     EMPTY,
     BufferMode,
@@ -16,20 +17,22 @@ from site_store.designs.contents import (
     CollectionRecord,
     DocumentKey,
     Part,
+    Text,
     buffer_row,
     changed,
-    digest_of,
     drop_unused,
     keep,
     newest_number,
     posted_parts,
     read_texts,
     revision_parts,
+    seal_old,
 )
 from site_store.sql.database import Repository
 from site_store.sql.errors import StoreError, ValueRefused
 from site_store.sql.postgresql import insert, one_at_a_time
 from site_store.sql.rows import require_names
+from site_store.sql.sealing import NoKey, Sealing
 from site_store.tables import buffer, buffer_collection, document
 
 
@@ -104,12 +107,12 @@ def clear(tx: Connection, now: datetime, site: str, user: str, version: int) -> 
     drop_unused(tx, old)
 
 
-def read_buffer(tx: Connection, site: str) -> BufferRecord:
-    """Return the buffer in the caller's transaction."""
+def read_buffer(tx: Connection, sealing: Sealing, site: str) -> BufferRecord:
+    """Return the buffer in the caller's transaction. Raises `KeyMissing`."""
     row, newest = buffer_row(tx, site), newest_number(tx, site)
     if row is None:
         return BufferRecord(site, 0, newest, {})
-    posted = {record.name: record for record in read_texts(tx, posted_parts(tx, site))}
+    posted = {record.name: record for record in read_texts(tx, sealing, posted_parts(tx, site))}
     return BufferRecord(site, row.version, newest, posted, row.changed, row.changed_by)
 
 
@@ -118,7 +121,7 @@ class Buffers(Repository):
 
     def get(self, site: str) -> BufferRecord:
         """Return what is about to be committed to a site."""
-        return self._database.read(lambda tx: read_buffer(tx, site))
+        return self._database.read(lambda tx: read_buffer(tx, self._database.sealing, site))
 
     def version(self, site: str) -> int:
         """Return the version of a site's buffer without reading its texts."""
@@ -128,9 +131,9 @@ class Buffers(Repository):
         """Return the buffer together with all collections that a commit of it would make, read in one snapshot."""
 
         def work(tx: Connection) -> tuple[BufferRecord, list[CollectionRecord]]:
-            record = read_buffer(tx, site)
+            record = read_buffer(tx, self._database.sealing, site)
             parts = changed(revision_parts(tx, site, record.base_revision), posted_parts(tx, site))
-            return record, read_texts(tx, parts)
+            return record, read_texts(tx, self._database.sealing, parts)
 
         return self._database.read(work)
 
@@ -163,10 +166,16 @@ class Buffers(Repository):
         ValueRefused : the newest revision has this very text.
         DocumentElsewhere : a document is in another collection already.
         ValueRefused : the name of the collection, or of a document, cannot be stored.
+        NoKey : a document holds secrets, and the store has no key. KeyMissing : it is not the one that it needs.
         """
         require_names("the collection", [name])
         written = text if text.strip() else ""
-        digest = digest_of(written)
+        sealing = self._database.sealing
+        try:
+            stored = Text(sealing, written, holds_secret(documents))
+        except NoKey as error:
+            raise NoKey(f"collection {name!r} is refused: {error}") from error
+        digest = stored.digest
 
         def work(tx: Connection) -> BufferRecord:
             lock_documents(tx, site)
@@ -176,6 +185,7 @@ class Buffers(Repository):
                 require_empty(site, old)
             elif mode is BufferMode.APPEND and name in old:
                 raise BufferNotEmpty(_already(site, name, old))
+            seal_old(tx, site, [stored])
             base = revision_parts(tx, site, newest_number(tx, site))
             if (base[name].digest if name in base else EMPTY) == digest:
                 there = "the same as in" if name in base else "not in"
@@ -188,12 +198,12 @@ class Buffers(Repository):
             if mode is BufferMode.REPLACE:
                 tx.execute(delete(buffer_collection).where(buffer_collection.c.site == site))
             _write(tx, self._now(), site, user, version + 1)
-            number = keep(tx, site, written, documents)
+            number = keep(tx, site, stored, documents)
             tx.execute(insert(buffer_collection).values(site=site, name=name, content_id=number))
             if mode is BufferMode.REPLACE:
                 drop_unused(tx, {part.content_id for part in old.values()})
             discarded = sorted(old.keys() - {name}) if mode is BufferMode.REPLACE else ()
-            return replace(read_buffer(tx, site), discarded=tuple(discarded))
+            return replace(read_buffer(tx, sealing, site), discarded=tuple(discarded))
 
         return self._database.write(work)
 
@@ -208,7 +218,7 @@ class Buffers(Repository):
             version = require_version(tx, site, if_version)
             if posted_parts(tx, site):
                 clear(tx, self._now(), site, user, version)
-            return read_buffer(tx, site)
+            return read_buffer(tx, self._database.sealing, site)
 
         return self._database.write(work)
 

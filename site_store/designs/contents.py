@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -16,6 +15,7 @@ from design_rendering.reading.documents import Document
 from site_store.sql.errors import NotFound
 from site_store.sql.postgresql import insert_rows
 from site_store.sql.rows import require_text
+from site_store.sql.sealing import Sealing, plain_digest
 from site_store.tables import buffer, buffer_collection, content, document, revision, revision_collection
 
 
@@ -126,16 +126,72 @@ class RevisionNotFound(NotFound):
     """There is no such revision of this site: commit the site's documents first, or name an existing revision."""
 
 
-def digest_of(text: str) -> str:
-    """Return the digest by which a text is found again."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
+# What refers to a text.
+_REFERENCES = (
+    revision_collection.c.content_id,
+    revision.c.design_id,
+    revision.c.secrets_id,
+    buffer_collection.c.content_id,
+)
 
 #: The digest of the text that takes a collection away.
-EMPTY = digest_of("")
+EMPTY = plain_digest("")
 
 
-def keep(tx: Connection, site: str, text: str, documents: Sequence[Document] | None) -> int:
+class Text:
+    """A text of a site that is to be stored, with its digest. It is made outside of the transaction that stores it.
+
+    Raises `NoKey`: it holds secrets, and the store has no key; `KeyMissing`.
+
+    Parameters
+    ----------
+    secret : whether it holds secrets (`design_rendering.redaction.holds_secret`).
+    """
+
+    def __init__(self, sealing: Sealing, written: str, secret: bool) -> None:
+        self._sealing, self._written, self.secret = sealing, written, secret
+        self.digest = sealing.digest(written, secret)
+
+    def sealed(self) -> bytes:
+        """Return it as it is stored."""
+        return self._sealing.seal(self._written, self.secret)
+
+    def plain(self) -> str | None:
+        """Return the digest that it had in clear; None where it holds no secret. Nothing may send that anywhere."""
+        return plain_digest(self._written) if self.secret else None
+
+    def replace(self, tx: Connection, site: str, number: int) -> None:
+        """Put it in place of the same text that is stored otherwise; where the site has it as it is, it becomes one."""
+        query = select(content.c.id, content.c.documents)
+        same = tx.execute(query.where(content.c.site == site, content.c.digest == self.digest)).one_or_none()
+        if same is None or same.id == number:
+            kept = update(content).where(content.c.id == number)
+            tx.execute(kept.values(digest=self.digest, text=self.sealed()))
+            return
+        if same.documents is None:
+            counted = tx.scalar(select(content.c.documents).where(content.c.id == number))
+            tx.execute(update(document).where(document.c.content_id == number).values(content_id=same.id))
+            tx.execute(update(content).where(content.c.id == same.id).values(documents=counted))
+        for column in _REFERENCES:
+            tx.execute(update(column.table).where(column == number).values({column: same.id}))
+        tx.execute(delete(content).where(content.c.id == number))
+
+
+def seal_old(tx: Connection, site: str, texts: Iterable[Text]) -> None:
+    """Encrypt those of these texts that the site has in clear, from a time before there was a key.
+
+    So their digests are keyed ones. What they were is compared here: in a statement the database's log would have it.
+    """
+    wanted = {plain: text for text in texts if (plain := text.plain()) is not None}
+    if not wanted:
+        return
+    found = tx.execute(select(content.c.id, content.c.digest).where(content.c.site == site)).all()
+    for number, digest in found:
+        if digest in wanted:
+            wanted[digest].replace(tx, site, number)
+
+
+def keep(tx: Connection, site: str, text: Text, documents: Sequence[Document] | None) -> int:
     """Store a text unless the site has it, and return its number. The caller must be the only one at the site's texts.
 
     Parameters
@@ -146,13 +202,12 @@ def keep(tx: Connection, site: str, text: str, documents: Sequence[Document] | N
     ------
     ValueRefused : a document's schema, name or layer cannot be stored.
     """
-    digest = digest_of(text)
     known = tx.execute(
-        select(content.c.id, content.c.documents).where(content.c.site == site, content.c.digest == digest)
+        select(content.c.id, content.c.documents).where(content.c.site == site, content.c.digest == text.digest)
     ).one_or_none()
     if known is None:
         number: int = tx.scalars(
-            insert(content).values(site=site, digest=digest, text=text).returning(content.c.id)
+            insert(content).values(site=site, digest=text.digest, text=text.sealed()).returning(content.c.id)
         ).one()
     else:
         number = known.id
@@ -166,15 +221,7 @@ def keep(tx: Connection, site: str, text: str, documents: Sequence[Document] | N
 
 def drop_unused(tx: Connection, ids: Collection[int]) -> None:
     """Delete those of these texts that nothing refers to any more."""
-    used = [
-        exists().where(column == content.c.id)
-        for column in (
-            revision_collection.c.content_id,
-            revision.c.design_id,
-            revision.c.secrets_id,
-            buffer_collection.c.content_id,
-        )
-    ]
+    used = [exists().where(column == content.c.id) for column in _REFERENCES]
     if ids:
         tx.execute(delete(content).where(content.c.id.in_(ids), *(~use for use in used)))
 
@@ -228,11 +275,11 @@ def digests(parts: Mapping[str, Part]) -> dict[str, str]:
     return {name: parts[name].digest for name in sorted(parts)}
 
 
-def read_texts(tx: Connection, parts: Mapping[str, Part]) -> list[CollectionRecord]:
-    """Return the collections with their texts, by name."""
+def read_texts(tx: Connection, sealing: Sealing, parts: Mapping[str, Part]) -> list[CollectionRecord]:
+    """Return the collections with their texts, by name. Raises `KeyMissing`."""
     wanted = {part.content_id for part in parts.values()}
     found = tx.execute(select(content.c.id, content.c.text).where(content.c.id.in_(wanted))) if wanted else ()
-    texts: dict[int, str] = {row.id: row.text for row in found}
+    texts: dict[int, str] = {row.id: sealing.open(row.text) for row in found}
     return [CollectionRecord(name, texts[parts[name].content_id], parts[name].digest) for name in sorted(parts)]
 
 

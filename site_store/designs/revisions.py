@@ -14,18 +14,20 @@ from sqlalchemy import Connection, Row, Select, delete, select
 from sqlalchemy import insert as plain_insert
 
 from design_rendering.reading.documents import Document
+from design_rendering.redaction import holds_secret
 from site_store.designs import contents
 from site_store.designs.buffers import BufferChanged, BufferEmpty, clear, lock_documents, require_empty, require_version
 from site_store.designs.contents import (
     RevisionNotFound,
     RevisionRecord,
     RevisionSecrets,
+    Text,
     changed,
-    digest_of,
     keep,
     newest_number,
     posted_parts,
     revision_parts,
+    seal_old,
 )
 from site_store.designs.objects import CommittedObjects, write_objects
 from site_store.designs.sites import newest_settings, write_order, write_racks, write_site_groups
@@ -35,6 +37,7 @@ from site_store.records import PlannedGroup
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
 from site_store.sql.rows import filled, plain, require_names
+from site_store.sql.sealing import plain_digest
 from site_store.status.object_changes import write_changes
 from site_store.tables import candidate, content, node, revision, revision_collection, site_group_node
 from site_store.tables import site as site_table
@@ -111,19 +114,27 @@ class Revisions(Repository):
         BufferNotEmpty : there is something in the buffer, and it is not committed by this.
         RevisionNotFound : there is no revision to bring back.
         ValueRefused : the name of a collection, or of a document, cannot be stored.
+        NoKey : a document holds secrets, and the store has no key. KeyMissing : it is not the one that it needs.
         """
         site = new.site
         require_names("the collection", new.collections)
         require_names("the node", new.digests or ())
         require_names("the group", (planned.group.name for planned in new.groups or ()))
         texts = {name: text for name, text in new.collections.items() if text.strip()}
-        wanted = {name: digest_of(texts[name]) for name in sorted(texts)}
-        design = None if new.rendered is None else digest_of(new.rendered)
         members: defaultdict[str, list[Document]] = defaultdict(list)
         for name, entry in new.documents:
             members[name].append(entry)
+        sealing = self._database.sealing
+        stored = {name: Text(sealing, texts[name], holds_secret(members[name])) for name in sorted(texts)}
+        hides = new.hidden is not None and bool(new.hidden.texts)
+        # What the collections hold may have been put into any document.
+        of_design = hides or any(text.secret for text in stored.values())
+        rendered = None if new.rendered is None else Text(sealing, new.rendered, of_design)
+        wanted = {name: text.digest for name, text in stored.items()}
+        design = None if rendered is None else rendered.digest
         token = secrets.token_urlsafe(32)
-        hidden_text = None if new.hidden is None else json.dumps([sorted(new.hidden.texts), list(new.hidden.exposed)])
+        said = None if new.hidden is None else json.dumps([sorted(new.hidden.texts), list(new.hidden.exposed)])
+        hidden = None if said is None else Text(sealing, said, hides)
 
         def want(tx: Connection, number: int) -> None:
             if new.digests is not None:
@@ -140,6 +151,7 @@ class Revisions(Repository):
         def work(tx: Connection) -> RevisionRecord:
             lock_documents(tx, site)
             version = require_version(tx, site, buffer_version)
+            seal_old(tx, site, [*stored.values(), *(text for text in (rendered, hidden) if text is not None)])
             number = newest_number(tx, site)
             if buffer_version is None or new.rollback_of is not None:
                 require_empty(site, posted_parts(tx, site))
@@ -154,19 +166,19 @@ class Revisions(Repository):
                     return _record(newest, wanted, new.rendered)
             now = self._now()
             tx.execute(insert(site_table).values(name=site, created=now).on_conflict_do_nothing())
-            parts = {name: keep(tx, site, text, members[name]) for name, text in texts.items()}
-            design_id = None if new.rendered is None else keep(tx, site, new.rendered, None)
+            parts = {name: keep(tx, site, text, members[name]) for name, text in stored.items()}
+            design_id = None if rendered is None else keep(tx, site, rendered, None)
             made = tx.scalars(
                 plain_insert(revision)
                 .values(
                     site=site,
                     number=(number or 0) + 1,
-                    digest=digest_of(json.dumps(wanted)),
+                    digest=plain_digest(json.dumps(wanted)),
                     design_token=token,
                     created=now,
                     created_by=new.user,
                     design_id=design_id,
-                    secrets_id=None if hidden_text is None else keep(tx, site, hidden_text, None),
+                    secrets_id=None if hidden is None else keep(tx, site, hidden, None),
                     base=number,
                     rollback_of=new.rollback_of,
                     forced=new.forced,
@@ -198,7 +210,7 @@ class Revisions(Repository):
 
         def work(tx: Connection) -> RevisionRecord:
             row = _read(tx, site, newest_number(tx, site) if number is None else number, with_design=True)
-            return _record(row, contents.digests(revision_parts(tx, site, row.number)), row.design)
+            return _record(row, contents.digests(revision_parts(tx, site, row.number)), self._open_if(row.design))
 
         return self._database.read(work)
 
@@ -216,7 +228,7 @@ class Revisions(Repository):
             .join(revision, revision.c.secrets_id == content.c.id)
             .where(revision.c.site == site, revision.c.number == number)
         )
-        return _secrets(self._database.read(lambda tx: tx.scalar(query)))
+        return _secrets(self._open_if(self._database.read(lambda tx: tx.scalar(query))))
 
     def designs(self, site: str, numbers: Collection[int]) -> dict[int, tuple[str | None, RevisionSecrets | None]]:
         """Return the designs of revisions with what of them must not be seen, by one statement; None: not kept.
@@ -231,7 +243,7 @@ class Revisions(Repository):
             .where(revision.c.site == site, revision.c.number.in_(numbers))
         )
         rows = self._database.read_once(lambda tx: tx.execute(query).all())
-        found = {row.number: (row.text, _secrets(row.hidden)) for row in rows}
+        found = {row.number: (self._open_if(row.text), _secrets(self._open_if(row.hidden))) for row in rows}
         for number in numbers:
             if number not in found:
                 raise _not_found(site, number)
@@ -289,9 +301,9 @@ class Revisions(Repository):
             # No text of the database has that, and it refuses to compare with one.
             raise RevisionNotFound("no design has this token")
 
-        def work(tx: Connection) -> str:
+        def work(tx: Connection) -> bytes:
             committed = select(content.c.text).join(revision, revision.c.design_id == content.c.id)
-            design: str | None = tx.scalar(committed.where(revision.c.design_token == token))
+            design: bytes | None = tx.scalar(committed.where(revision.c.design_token == token))
             if design is None:
                 alive = candidate.c.created > self._shared_now(tx) - CANDIDATE_LIFE
                 design = tx.scalar(select(candidate.c.text).where(candidate.c.token == token, alive))
@@ -299,18 +311,25 @@ class Revisions(Repository):
                 raise RevisionNotFound("no design has this token")
             return design
 
-        return self._database.read(work)
+        return self._database.sealing.open(self._database.read(work))
 
     def add_candidate(self, site: str, text: str) -> str:
-        """Keep a design that was not committed, for an hour at most, and return the unguessable token that opens it."""
+        """Keep a design that was not committed, for an hour at most, and return the unguessable token that opens it.
+
+        It is encrypted where the store has a key; without one, no documents with secrets came so far.
+        """
         token = secrets.token_urlsafe(32)
+        stored = self._database.sealing.seal(text, bool(self._database.sealing.keys))
 
         def work(tx: Connection, now: datetime) -> None:
             tx.execute(delete(candidate).where(candidate.c.created <= now - CANDIDATE_LIFE))
-            tx.execute(plain_insert(candidate).values(token=token, site=site, created=now, text=text))
+            tx.execute(plain_insert(candidate).values(token=token, site=site, created=now, text=stored))
 
         self._transact(work)
         return token
+
+    def _open_if(self, stored: bytes | None) -> str | None:
+        return self._database.sealing.open_if(stored)
 
     def remove_candidate(self, token: str) -> None:
         """Forget a candidate; once more changes nothing."""

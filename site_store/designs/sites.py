@@ -142,7 +142,7 @@ class Sites(Repository):
 
         Raises `RevisionNotFound`: the site has no such version.
         """
-        return self._database.read(lambda tx: read_texts(tx, _read_parts(tx, site, version)))
+        return self._database.read(lambda tx: read_texts(tx, self._database.sealing, _read_parts(tx, site, version)))
 
     def collection_digests(self, site: str, version: Version | int) -> Mapping[str, str]:
         """Return the digest of each collection's text, without reading the texts.

@@ -23,6 +23,7 @@ from site_store.sql import fence
 from site_store.sql.address import describe
 from site_store.sql.errors import SchemaNotCurrent, StoreError, StoreUnavailable, ValueRefused
 from site_store.sql.postgresql import analyse, database_time, given_clock, known_rows
+from site_store.sql.sealing import Sealing
 
 T = TypeVar("T")
 
@@ -75,6 +76,7 @@ class Database:
         *,
         bounded: bool = True,
         idle_seconds: float | None = None,
+        keys: tuple[str, ...] = (),
     ) -> None:
         """Nothing is opened yet.
 
@@ -83,8 +85,10 @@ class Database:
         now : the clock of tests, in aware times, in place of the machine's and of the database's.
         bounded : whether statements have to end in time. Migrations take as long as they take.
         idle_seconds : after so long PostgreSQL ends a transaction whose process is silent, and frees what it locked.
+        keys : what texts with secrets are encrypted with (`sealing.read_keys`).
         """
         self.url = url
+        self.sealing = Sealing(keys, self.read_once, self.write)
         self._given_clock = now
         self._version = fence.CURRENT
         self.name = describe(url)

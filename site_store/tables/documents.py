@@ -9,6 +9,7 @@ from sqlalchemy import (
     Identity,
     Index,
     Integer,
+    LargeBinary,
     String,
     Table,
     Text,
@@ -17,7 +18,7 @@ from sqlalchemy import (
     text,
 )
 
-from site_store.tables.metadata import CompressedText, Json, Serial, UtcDateTime, metadata
+from site_store.tables.metadata import Json, Serial, UtcDateTime, metadata
 
 # What is wanted. Revisions are written by commit alone, and never changed.
 
@@ -50,7 +51,8 @@ content = Table(
     Column("digest", String, nullable=False),
     # How many documents were stored with it; none were (NULL) with a text that was only ever a rendered design.
     Column("documents", Integer),
-    Column("text", CompressedText, nullable=False),
+    # Compressed; encrypted where it holds secrets, and its digest is a keyed one then (`sql/sealing.py`).
+    Column("text", LargeBinary, nullable=False),
     UniqueConstraint("site", "digest"),
 )
 
@@ -125,7 +127,8 @@ candidate = Table(
     Column("token", String, primary_key=True),
     Column("site", String, nullable=False),
     Column("created", UtcDateTime, nullable=False),
-    Column("text", CompressedText, nullable=False),
+    # As in `content`.
+    Column("text", LargeBinary, nullable=False),
 )
 
 

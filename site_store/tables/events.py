@@ -10,6 +10,7 @@ from sqlalchemy import (
     Identity,
     Index,
     Integer,
+    LargeBinary,
     String,
     Table,
     Text,
@@ -108,4 +109,6 @@ store_state = Table(
     Column("system_id", String),
     Column("database_id", BigInteger),
     Column("table_id", BigInteger),
+    # The key of digests over texts with secrets, encrypted as these are; NULL: there never was any.
+    Column("digest_key", LargeBinary),
 )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from provisioner_client.private_files import write_private
+from site_store.sql.sealing import KEYS_FILE
 from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.postgres import AIRFLOW, STORE
 from slipway_cli.embedded.processes import MARK
@@ -25,6 +26,7 @@ from strategy_lib.settings import (
     SLIPWAY_SERVICE_PASSWORD,
     SLIPWAY_SERVICE_PASSWORD_FILE,
     SLIPWAY_SERVICE_USER,
+    SLIPWAY_STORE_KEYS_FILE,
     SLIPWAY_URL,
     SLIPWAY_VIEWER_PASSWORD,
 )
@@ -66,8 +68,12 @@ def _read(path: Path) -> dict[str, str]:
     return data
 
 
+def _new_key() -> str:
+    return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
+
+
 def load_or_create(secrets_file: Path, passwords_file: Path, environ: Mapping[str, str]) -> Credentials:
-    """Read both files and make what is missing.
+    """Read both files and make what is missing; so are the keys of the store, in a file beside the secrets.
 
     A password from SLIPWAY_ADMIN_PASSWORD, SLIPWAY_VIEWER_PASSWORD or SLIPWAY_SERVICE_PASSWORD replaces the one in
     the file.
@@ -78,10 +84,13 @@ def load_or_create(secrets_file: Path, passwords_file: Path, environ: Mapping[st
     made = {
         "jwt_secret": secrets.token_urlsafe(64),
         "api_secret_key": secrets.token_urlsafe(32),
-        "fernet_key": base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+        "fernet_key": _new_key(),
     } | keys
     if made != keys:
         write_private(secrets_file, json.dumps(made, indent=1))
+    store_keys = secrets_file.with_name(KEYS_FILE)
+    if not store_keys.exists():
+        write_private(store_keys, f"{_new_key()}\n")
     kept = _read(passwords_file)
     passwords = {user: kept.get(user) or secrets.token_urlsafe(9) for user in PASSWORDS}
     given = set()
@@ -128,6 +137,8 @@ def airflow_environment(
     for account in (SLIPWAY_SERVICE_PASSWORD, SLIPWAY_SERVICE_USER, SLIPWAY_SERVICE_PASSWORD_FILE):
         env.pop(account.name, None)
     env |= settings.to_environment()
+    # A key of its own, and none of Airflow's: the controller gets it, too.
+    env.setdefault(SLIPWAY_STORE_KEYS_FILE.name, str(settings.home / KEYS_FILE))
     # Each thread of the API server would keep memory of its own, which no other gets back.
     env.setdefault("MALLOC_ARENA_MAX", "2")
     env |= {

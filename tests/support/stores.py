@@ -98,6 +98,7 @@ class _Database:
         self._connection.execute(f"SET session_replication_role = replica; SET lock_timeout = '{_PATIENCE}'".encode())
         self._emptied = "; ".join(
             [
+                "UPDATE store_state SET digest_key = NULL",
                 *(
                     f"DELETE FROM {table.name}"
                     for table in reversed(metadata.sorted_tables)

@@ -43,6 +43,7 @@ from site_store import (
     ValueRefused,
     VersionChanged,
 )
+from site_store.sql.sealing import KeyMissing
 from slipway_api.http.api_errors import ApiError, failure, is_below, keystone_failure, plain_message
 from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN, etag_headers, request_id
 from strategy_lib.settings import SettingError
@@ -69,6 +70,7 @@ _ANSWERS: dict[type[BaseException], tuple[int, str, bool]] = {
     SettingError: (503, "Setting refused", False),
     StoreError: (500, "", False),
     StoreUnavailable: (503, "", True),
+    KeyMissing: (503, "Key of the store missing", True),
     StoreNotConfigured: (503, "", False),
     SchemaNotCurrent: (503, "", False),
     NotFound: (404, "", False),

@@ -28,6 +28,7 @@ def upgrade() -> None:
         sa.Column("system_id", sa.String()),
         sa.Column("database_id", sa.BigInteger()),
         sa.Column("table_id", sa.BigInteger()),
+        sa.Column("digest_key", sa.LargeBinary(), nullable=True),
         sa.PrimaryKeyConstraint("id", name="pk_store_state"),
     )
     op.create_table(
