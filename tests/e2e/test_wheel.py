@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -83,6 +84,7 @@ def _plain(folder: Path) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "HOME": str(folder), "AIRFLOW_HOME": str(folder / "airflow")}
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="Git is not installed")
 def test_production_from_the_wheel_and_its_constraints_alone_and_a_newer_wheel_replaces_it(tmp_path: Path) -> None:
     tree = copy_tree(tmp_path / "tree")
     wheels = [_commit_and_pack(tree, tmp_path / name) for name in ("older", "newer")]

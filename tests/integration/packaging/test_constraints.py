@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import subprocess
+import sys
 from collections.abc import Collection
 from pathlib import Path
 
@@ -92,7 +93,8 @@ def _resolve(folder: Path, lines: Collection[str], python: str, constraints: str
     """Return the pins that uv finds for these requirements, or why it finds none."""
     (folder / "asked.txt").write_text("\n".join(lines))
     (folder / "constraints.txt").write_text(constraints)
-    options = ["--no-config", "--no-header", "--no-annotate", "--python-version", python]
+    # A Python of that version need not be there: no package has to be built.
+    options = ["--no-config", "--no-header", "--no-annotate", "--python", sys.executable, "--python-version", python]
     done = subprocess.run(
         [find_uv_bin(), "pip", "compile", *options, "--constraints", "constraints.txt", "asked.txt"],
         cwd=folder,

@@ -17,6 +17,7 @@ from site_engine.version import version_of
 from slipway_cli.main import main
 from tests.support.wheel import ROOT
 
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="Git is not installed")
 _KEPT = ("VERSION", ".git_archival.txt", ".gitattributes", ".gitignore")
 
 
