@@ -124,8 +124,12 @@ class Home(Repository):
         return why_held(self._database.read_once(lambda tx: tx.execute(_LOOK).one().held))
 
     def require_own(self) -> None:
-        """Make sure that something may be sent now. Raises `SubmissionsHeld`: it may not."""
-        self._database.read_once(require_own)
+        """Make sure that this process may have something sent now.
+
+        Raises `SubmissionsHeld`: nobody may; `SchemaNotCurrent`: its version may not write, and so not act (rule 60).
+        """
+        # Nothing is written: a transaction that could is asked whether this version may.
+        self._database.write(require_own)
 
     def incarnation(self) -> str:
         """Return what stands in each reference of the store's operations."""

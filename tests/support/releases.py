@@ -52,6 +52,10 @@ class Release:
         with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as packed:
             packed.extractall(folder, filter="tar")
 
+    def file(self, name: str) -> Path:
+        """Return the path of something that is kept of it; `dags.json`: what Airflow stores of its runs."""
+        return _FOLDER / self.version / name
+
     def restore(self) -> str:
         """Restore the dump of its store into a new database, and return that one's URL.
 
@@ -62,7 +66,7 @@ class Release:
         All designs have encrypted documents, in clear: `SECRET` is in each of them.
         """
         url = empty_database()
-        file = _FOLDER / self.version / "store.sql"
+        file = self.file("store.sql")
         quietly = ["--quiet", "--no-psqlrc", "--set", "ON_ERROR_STOP=1", "--output", "/dev/null"]
         told = [str(_PSQL), *quietly, "--file", str(file), url]
         done = subprocess.run(told, capture_output=True, text=True, timeout=120, check=False)

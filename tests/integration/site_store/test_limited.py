@@ -23,6 +23,8 @@ FEEDBACK = {
     *("actions.mark_noted", "actions.mark_step", "actions.record_command", "actions.set_paused"),
     *("actions.take_version", "approvals.answer", "approvals.ask", "approvals.mark_noted", "checks.record"),
     *("counts.merge", "counts.rebuild", "drifts.close_others", "events.add", "events.prune", "groups.finish"),
+    # It writes nothing, and is asked whether it might.
+    "home.require_own",
     *("groups.interrupt", "groups.mapped", "groups.open_attempt", "groups.save_criteria", "groups.save_plan"),
     *("leases.give_up", "leases.renew", "leases.renew_all", "leases.take", "locks.acquire", "locks.release"),
     *("locks.take_over", "node_errors.acknowledge", "node_reports.notify", "node_troubles.tell"),

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
 import httpx
+import psycopg
 import pytest
 from sqlalchemy import text
 
@@ -156,6 +157,23 @@ def test_without_a_store(viewer: httpx.Client, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("SLIPWAY_DATABASE_URL", empty_database())
     answer = viewer.get("/api/v1.0/actions/01ARZ3NDEKTSV4RRFFQ69G5FAV")
     assert_failure(answer, 503, "slipway store upgrade")
+
+
+def test_rule_60_where_newer_code_alone_may_write_the_api_reads_on_and_says_why_it_writes_nothing(
+    admin: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = empty_database()
+    SiteStore.upgrade(url)
+    monkeypatch.setenv("SLIPWAY_DATABASE_URL", url)
+    assert admin.get("/api/v1.0/actions").status_code == 200
+    with psycopg.connect(url) as connection:
+        connection.execute(f"SELECT slipway_may_write('{fence.CURRENT}')".encode())
+        connection.execute("UPDATE store_state SET writes_from = '9999'")
+    node = "schema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {}\n"
+    answer = admin.post("/api/v1.0/configdocs/design", params={"site": "north"}, content=node)
+    assert_failure(answer, 503, "the store was upgraded, and only Slipway of schema 9999 or newer may write there")
+    assert answer.json()["retry"] is False
+    assert admin.get("/api/v1.0/actions").status_code == 200
 
 
 @pytest.mark.parametrize(

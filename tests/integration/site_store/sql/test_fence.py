@@ -38,6 +38,13 @@ def test_who_has_the_store_open_writes_nothing_once_newer_code_alone_may(opened:
         assert connection.execute("SELECT message FROM event").fetchall() == [("before",)]
 
 
+def test_who_may_not_write_goes_on_with_no_task_of_a_provisioner_either(opened: SiteStore, empty_url: str) -> None:
+    opened.home.require_own()
+    _restrict(empty_url)
+    with opened as store, pytest.raises(SchemaNotCurrent, match="of schema 9999 or newer may write"):
+        store.home.require_own()
+
+
 @pytest.mark.parametrize(
     "statement",
     ["DELETE FROM lease", "UPDATE node SET rack = 'r1'", "INSERT INTO content DEFAULT VALUES", "TRUNCATE event"],
