@@ -71,7 +71,7 @@ contract: $(READY)
 	$(BIN)/pytest --timeout=0 tests/contract $(ARGS)
 
 wheel: $(READY)
-	@rm -rf build
+	@rm -rf build dist/slipway-*.whl
 	@umask 022; export SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || date +%s)}; \
 	$(BIN)/uv build --quiet --wheel --offline --no-build-isolation --python $(BIN)/python --out-dir dist .
 	@rm -rf build *.egg-info

@@ -37,7 +37,8 @@ def version() -> str:
     An editable installation asks Git; without setuptools-scm it has the version of its installation with `.editable`.
     """
     tree = Path(__file__).parents[1]
-    if not (tree / _BASE).is_file():
+    # Other packages, too, may leave a file of this name beside theirs.
+    if not all((tree / name).is_file() for name in (_BASE, "setup.py", "pyproject.toml")):
         return importlib.metadata.version("slipway")
     try:
         return version_of(tree)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import io
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 from packaging.version import Version
 
-from site_engine.version import version_of
+from site_engine.version import version, version_of
 from slipway_cli.main import main
 from tests.support.wheel import ROOT
 
@@ -141,3 +143,12 @@ def test_without_the_program_git_there_is_a_version_all_the_same(tree: Tree, mon
 
 def test_the_command_asks_git_when_it_runs_from_a_checkout() -> None:
     assert CliRunner().invoke(main, ["--version"]).stdout == f"slipway {version_of(ROOT)}\n"
+
+
+def test_an_editable_installation_without_setuptools_scm_says_that_it_cannot_know(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "setuptools_scm", None)
+    said = version.__wrapped__()
+    assert said == f"{importlib.metadata.version('slipway')}.editable"
+    assert Version(said) > Version("0.9.0")
