@@ -198,8 +198,12 @@ class SlipwayClient:
         problem = data.get("problem")
         return None if problem is None else str(problem)
 
-    def follow(self, site: str, held: Held) -> tuple[int, int, str | None]:
+    def follow(self, site: str, held: Held, compare: bool = False) -> tuple[int, int, str | None]:
         """Have provisioner tasks looked at that nobody waits for any more.
+
+        Parameters
+        ----------
+        compare : whether the store is compared with the site's provisioner, too.
 
         Returns
         -------
@@ -207,7 +211,7 @@ class SlipwayClient:
             How many were looked at, how many are over now, and what could not be asked.
         """
         what = f"looking at unfinished provisioner tasks of site {site}"
-        data = self._ask_as_leader(what, f"/sites/{_quoted(site)}/unfinished", held)
+        data = self._ask_as_leader(what, f"/sites/{_quoted(site)}/unfinished", held, compare=compare)
         problem = data.get("problem")
         return int(data["looked"]), int(data["over"]), None if problem is None else str(problem)
 

@@ -6,7 +6,8 @@ Backends (`drydock`, `maas`) stand beside it as equals and need not inherit from
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -164,6 +165,16 @@ class NodeChanges:
     cursor: str | None = None
 
 
+REFERENCE: Final = re.compile(r"slipway-((?P<store>[0-9a-z]{8})-)?(?P<action>[0-9A-Z]{26})-(?P<op>[0-9]+)")
+"""References as the engine makes them. Slipway 0.9.0 made them without the incarnation of its store."""
+
+
+def newest_op(references: Iterable[str | None], store: str) -> int | None:
+    """Return the greatest number of an operation of this store among references of any kind; None: there is none."""
+    found = (REFERENCE.fullmatch(reference) for reference in references if reference is not None)
+    return max((int(one["op"]) for one in found if one is not None and one["store"] == store), default=None)
+
+
 def unguarded() -> None:
     """Guard nothing: for submissions that may always be sent."""
 
@@ -255,6 +266,13 @@ class Provisioner(Protocol):
         """Give the provisioner task that was submitted with this reference, None when there is certainly none.
 
         Raises `ProvisionerUnavailable`, also when the provisioner shows no tasks at all: it may be unable to read them.
+        """
+        ...
+
+    def newest_op(self, store: str) -> int | None:
+        """Return the number of the newest operation of this store (its incarnation) that the provisioner shows.
+
+        None: it shows none of it. It may cost as much as `find`. Raises `ProvisionerError`: it is not known.
         """
         ...
 

@@ -132,6 +132,10 @@ class RedactingProvisioner:
             found = self.provisioner.find(reference)
         return None if found is None else self._task(found)
 
+    def newest_op(self, store: str) -> int | None:
+        with self._call("newest_op"):
+            return self.provisioner.newest_op(store)
+
     def task(
         self, ref: TaskRef, *, left: float | None = None, guard: Callable[[], None] | None = None
     ) -> ProvisionerTask:

@@ -77,7 +77,7 @@ class Restoring(Repository):
 
         def work(tx: Connection) -> Restored:
             now = self._shared_now(tx)
-            op = move_past(tx, max(least_op, int(now.timestamp() * 1000)))
+            op = move_past(tx, max(least_op, home.newer_op(tx), int(now.timestamp() * 1000)))
             epoch = _end_leases(tx, now)
             incarnation = home.settle(tx, new_incarnation=clone)
             closed = _close_actions(tx, now, why)

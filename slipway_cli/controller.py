@@ -279,8 +279,8 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     telling = courier(AirflowClient(session(_ANSWER)), SlipwayClient(session(_CHECK_ANSWER)))
     airflow, slipway = AirflowClient(asking), SlipwayClient(session(_CHECK_ANSWER))
 
-    def follow(site: str, held: Lease) -> Followed:
-        return Followed(*slipway.follow(site, held))
+    def follow(site: str, held: Lease, compare: bool) -> Followed:
+        return Followed(*slipway.follow(site, held, compare))
 
     # Slipway's API asks the provisioners: it knows the connections, and keeps their secrets.
     return [

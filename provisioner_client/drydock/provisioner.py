@@ -258,6 +258,10 @@ class DrydockProvisioner:
         """Look through all of Drydock's tasks for a reference (trap 10)."""
         return self._list.find(reference)
 
+    def newest_op(self, store: str) -> int | None:
+        """Look through all of Drydock's tasks. Raises `ProvisionerUnavailable`, also when it lists none at all."""
+        return self._list.newest_op(store)
+
     def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
         """Look through all of Drydock's tasks for one that proves that this one does not run (trap 17)."""
         return self._list.is_dead(task_id, age)

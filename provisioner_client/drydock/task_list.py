@@ -17,12 +17,12 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from provisioner_client.drydock.submission import REFERENCE_KEY, Sighting
-from provisioner_client.drydock.wire import list_of, task_ids, tasks_with_reference
+from provisioner_client.drydock.wire import list_of, reference_of, task_ids, tasks_with_reference
 from provisioner_client.errors import AuthenticationFailed, ProvisionerRefused, ProvisionerUnavailable, TaskNotFound
 from provisioner_client.http_errors import ErrorShape, ErrorText
 from provisioner_client.http_session import HttpSession
 from provisioner_client.http_settings import HttpSettings
-from provisioner_client.protocol import ACTIONS, ProvisionerTask
+from provisioner_client.protocol import ACTIONS, ProvisionerTask, newest_op
 from provisioner_client.shared_lists import SharedLists
 
 log = logging.getLogger(__name__)
@@ -90,6 +90,7 @@ def _unknown_task(status: int, error: ErrorText) -> bool:
 SLOW: Final = 10.0
 """Seconds; a list that takes longer is warned about."""
 
+_NOTHING: Final = "Drydock lists no tasks at all, as it does when it cannot read its database"
 _PURGE: Final = "purge old ones with DELETE /api/v1.0/tasks?days=N"
 
 
@@ -155,8 +156,18 @@ class TaskList:
             self._sleep(pause)
             sighting = self.look(reference)
         if not sighting.listed:
-            raise ProvisionerUnavailable("Drydock lists no tasks at all, as it does when it cannot read its database")
+            raise ProvisionerUnavailable(_NOTHING)
         return sighting.task
+
+    def newest_op(self, store: str) -> int | None:
+        """Return the number of the newest operation of this store of which there is a task; None: there is none.
+
+        Raises `ProvisionerUnavailable`, also where the list is empty.
+        """
+        tasks = self._read()
+        if not tasks:
+            raise ProvisionerUnavailable(_NOTHING)
+        return newest_op((reference_of(task) for task in tasks if isinstance(task, dict)), store)
 
     def confirm_gone(self, task_id: str) -> None:
         """Ask the list of tasks, too, before it is believed that a task is gone.

@@ -60,7 +60,7 @@ def task_from(data: object) -> ProvisionerTask:
         successes=names_of(result.get("successes"), f"the successes of task {task_id}"),
         failures=names_of(result.get("failures"), f"the failures of task {task_id}"),
         messages=tuple(messages_of(result, design_of(task))),
-        reference=_reference(task),
+        reference=reference_of(task),
     )
 
 
@@ -97,7 +97,7 @@ def tasks_with_reference(data: object, reference: str) -> list[ProvisionerTask]:
         task
         for task in list_of(data, "tasks")
         if isinstance(task, dict)
-        and _reference(task) == reference
+        and reference_of(task) == reference
         and not task.get("parent_task_id")
         and task.get("action") in ACTIONS.values()
     ]
@@ -164,7 +164,8 @@ def _result(status: object) -> TaskResult:
     return TaskResult(str(status)) if status in tuple(TaskResult) else TaskResult.UNREPORTED
 
 
-def _reference(task: dict[str, Any]) -> str | None:
+def reference_of(task: Mapping[str, Any]) -> str | None:
+    """Return the reference that travels in a task's node filter; None: it has none."""
     node_filter = task.get("node_filter")
     reference = node_filter.get(REFERENCE_KEY) if isinstance(node_filter, dict) else None
     return reference if isinstance(reference, str) else None

@@ -15,7 +15,7 @@ from typing import Final
 from design_rendering.kinds.imported_site import ImportedMachine
 from design_rendering.kinds.slipway_nodes import HOST_NAME, SlipwayNode
 from provisioner_client.maas.machine import Machine, Status
-from provisioner_client.maas.tasks.task_tag import TASK
+from provisioner_client.protocol import REFERENCE
 from strategy_lib.strategy import Label, Selector
 
 SOURCES: Final = ("zone", "pool", "architecture")
@@ -161,7 +161,7 @@ def inventory(machines: Collection[Machine], words: LabelWords, account: str, li
             left_out.setdefault(machine.name or machine.system_id, why)
             continue
         # Those under which our tasks are found again are no property of a machine.
-        its = [tag for tag in sorted(machine.tags) if tag != limiting_tag and not TASK.fullmatch(tag)]
+        its = [tag for tag in sorted(machine.tags) if tag != limiting_tag and not REFERENCE.fullmatch(tag)]
         rack = {"zone": machine.zone, "pool": machine.pool}.get(words.rack, "")
         too_long = [name for name in (*its, rack) if len(name) > _LONGEST]
         tags = [tag for tag in its if tag not in too_long]

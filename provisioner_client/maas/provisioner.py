@@ -44,6 +44,7 @@ from provisioner_client.protocol import (
     ProvisionerTask,
     TaskRef,
     TaskTree,
+    newest_op,
     unguarded,
 )
 from provisioner_client.shared_lists import NOT_SHARED, Locks, Shared, SharedLock, shared_nodes
@@ -197,6 +198,10 @@ class MaasProvisioner:
         """Look for the tag; that MAAS itself says that there is none is certain."""
         tag = self._api.task(reference) if is_tag_name(reference) else None
         return None if tag is None else task_of(self._ledger(tag))
+
+    def newest_op(self, store: str) -> int | None:
+        """Look through all tags: a task's has its reference as its name."""
+        return newest_op((tag.reference for tag in self._api.tasks()), store)
 
     def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
         """Return False: each look at a task goes on with it, so that no task depends on a process."""

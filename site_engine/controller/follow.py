@@ -46,8 +46,10 @@ class Followed:
     problem: str | None = None
 
 
-Follow = Callable[[str, "Lease"], Followed]
+Follow = Callable[[str, "Lease", bool], Followed]
 """Looks once at what is unfinished on a site, for the controller that holds this lease.
+
+Where that is true it compares the store with the site's provisioner, too (`compare_site`).
 
 Raises `EngineError`: nothing could be looked at."""
 
@@ -92,6 +94,27 @@ def follow_site(
     return Followed(looked, over, problem)
 
 
+def compare_site(store: SiteStore, site: str, connect: Callable[[], Provisioner]) -> str | None:
+    """Compare the store with what a site's provisioner shows of it: who knows more holds all (rule 61).
+
+    Parameters
+    ----------
+    connect : gives a client for the site's connection, which is closed here.
+
+    Returns
+    -------
+    str or None
+        Why the provisioner could not be asked.
+    """
+    try:
+        with closing(connect()) as provisioner:
+            newest = provisioner.newest_op(store.home.incarnation())
+    except (ProvisionerError, SettingsError, ConnectionLookupFailed) as error:
+        return f"the store is not compared with the provisioner: {error}"
+    store.home.note_compared(site, newest)
+    return None
+
+
 def _note_missing(store: SiteStore, operation: Operation, error: ConnectionMissing, log: TaskLog) -> None:
     """Keep with the action, once, that nobody can ask what became of an operation: its connection was deleted.
 
@@ -111,10 +134,26 @@ def follow_unfinished(follow: Follow) -> Job:
 
     Slipway's API looks, and records what it sees under the number of the operation. Recorded twice, also for a leader
     that was replaced meanwhile, it is recorded once (rule 45): so its transactions need no lease.
+
+    Each site's provisioner is compared with the store once since the process began, and once after a failover.
     """
+    left: set[str] | None = None
+    was_failover = False
 
     def work(controller: Controller) -> None:
-        sites = controller.store.orphans.sites(LONGEST_FOLLOWED)
-        each_site(sites, lambda site: follow(site, controller.lease()).problem)
+        nonlocal left, was_failover
+        store = controller.store
+        before, was_failover = was_failover, store.home.is_failover()
+        if left is None or (was_failover and not before):
+            left = set(store.home.sites_to_compare())
+        wanted = left
+
+        def look(site: str) -> str | None:
+            problem = follow(site, controller.lease(), site in wanted).problem
+            if problem is None:
+                wanted.discard(site)
+            return problem
+
+        each_site(sorted(wanted.union(store.orphans.sites(LONGEST_FOLLOWED))), look)
 
     return Job("unfinished provisioner tasks", FOLLOW_EVERY, work)

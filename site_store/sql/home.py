@@ -21,11 +21,15 @@ INCARNATION_LENGTH: Final = 8
 
 _CHARACTERS: Final = string.ascii_lowercase + string.digits
 
-COPY: Final = "copy"
+COPY, NEWER, FAILOVER = "copy", "newer", "failover"
 _WHY: Final = {
     COPY: "this store is a copy: it lives in another database than the one that it was written in, and sends nothing "
     "to a provisioner; run `slipway store restored` where it takes the place of the original, or "
-    "`slipway store restored --clone` where the original goes on beside it"
+    "`slipway store restored --clone` where the original goes on beside it",
+    NEWER: "this store was put back: a provisioner has a task of its own that is newer than all that it knows, and "
+    "nothing is sent; run `slipway store restored`",
+    FAILOVER: "a replica of the database took over, which may lack the newest: nothing is sent until the controller "
+    "has compared each site's provisioner with it, which it does by itself; or run `slipway store restored`",
 }
 
 # A managed PostgreSQL may keep its system identifier to itself: then the other two count. The table's number is that
@@ -43,6 +47,18 @@ CREATE OR REPLACE FUNCTION slipway_database() RETURNS bigint LANGUAGE sql STABLE
     SELECT oid::bigint FROM pg_database WHERE datname = current_database()
 $$;
 
+CREATE OR REPLACE FUNCTION slipway_timeline() RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint;
+EXCEPTION WHEN OTHERS THEN
+    RETURN NULL;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION slipway_newest_op() RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence('operation', 'op')::regclass), 0)
+$$;
+
 CREATE OR REPLACE FUNCTION slipway_held() RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
     state store_state;
@@ -54,6 +70,12 @@ BEGIN
        OR state.table_id IS DISTINCT FROM place::bigint
        OR state.system_id <> coalesce(slipway_system(), state.system_id) THEN
         RETURN '{COPY}';
+    END IF;
+    IF state.newer_op > slipway_newest_op() THEN
+        RETURN '{NEWER}';
+    END IF;
+    IF state.timeline <> coalesce(slipway_timeline(), state.timeline) THEN
+        RETURN '{FAILOVER}';
     END IF;
     RETURN NULL;
 END
@@ -75,8 +97,21 @@ _LOOK: Final = text("SELECT incarnation, slipway_held() AS held FROM store_state
 _INCARNATION: Final = text("SELECT incarnation FROM store_state")
 _SETTLE: Final = text(
     "UPDATE store_state SET system_id = slipway_system(), database_id = slipway_database(), table_id = tableoid, "
+    "timeline = slipway_timeline(), compared = NULL, newer_op = NULL, "
     "incarnation = coalesce(:incarnation, incarnation) RETURNING incarnation"
 )
+_SITES: Final = text(
+    "SELECT DISTINCT site FROM operation WHERE sending IS NOT NULL "
+    "AND site NOT IN (SELECT site FROM site_stop WHERE at <= clock_timestamp()) ORDER BY site"
+)
+_NEWER: Final = text(
+    "UPDATE store_state SET newer_op = :op WHERE :op > slipway_newest_op() AND :op > coalesce(newer_op, 0)"
+)
+_COMPARED: Final = text(
+    "UPDATE store_state SET compared = coalesce(compared::jsonb, '[]'::jsonb)::jsonb - :site || to_jsonb(:site) "
+    "WHERE slipway_held() = :failover RETURNING compared"
+)
+_TOOK_OVER: Final = text("UPDATE store_state SET timeline = slipway_timeline(), compared = NULL")
 
 
 def install(tx: Connection) -> None:
@@ -102,6 +137,11 @@ def settle(tx: Connection, *, new_incarnation: bool) -> str:
     return found
 
 
+def newer_op(tx: Connection) -> int:
+    """Return the newest operation that a provisioner has shown, and that the store did not know; 0: none."""
+    return int(tx.scalar(text("SELECT newer_op FROM store_state")) or 0)
+
+
 def require_own(tx: Connection) -> str:
     """Make sure, in the caller's transaction, that something may be sent now; return the store's incarnation.
 
@@ -122,6 +162,30 @@ class Home(Repository):
     def held(self) -> str | None:
         """Return why nothing is sent to a provisioner, in a sentence with the command that ends it; None: it may be."""
         return why_held(self._database.read_once(lambda tx: tx.execute(_LOOK).one().held))
+
+    def is_failover(self) -> bool:
+        """Whether all is held until each site's provisioner was compared."""
+        return bool(self._database.read_once(lambda tx: tx.execute(_LOOK).one().held) == FAILOVER)
+
+    def sites_to_compare(self) -> list[str]:
+        """Return the sites for which something was ever sent, and that are not stopped."""
+        return list(self._database.read_once(lambda tx: tx.scalars(_SITES).all()))
+
+    def note_compared(self, site: str, newest: int | None) -> None:
+        """Note the newest operation of this store that a site's provisioner shows; None: it shows none.
+
+        One that the store does not know holds all that would be sent. Otherwise a failover is over once each site was
+        compared since.
+        """
+
+        def work(tx: Connection) -> None:
+            if newest is not None:
+                tx.execute(_NEWER, {"op": newest})
+            compared = tx.scalar(_COMPARED, {"site": site, "failover": FAILOVER})
+            if compared is not None and set(tx.scalars(_SITES)).issubset(compared):
+                tx.execute(_TOOK_OVER)
+
+        self._database.write(work)
 
     def require_own(self) -> None:
         """Make sure that this process may have something sent now.

@@ -111,4 +111,10 @@ store_state = Table(
     Column("table_id", BigInteger),
     # The key of digests over texts with secrets, encrypted as these are; NULL: there never was any.
     Column("digest_key", LargeBinary),
+    # PostgreSQL's timeline: another one where a replica took over (NULL: it does not tell). The sites that were
+    # compared with their provisioners since.
+    Column("timeline", BigInteger),
+    Column("compared", Json),
+    # An operation of this store that a provisioner shows, and that was newer than all that the store knew.
+    Column("newer_op", BigInteger),
 )

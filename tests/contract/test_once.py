@@ -223,6 +223,21 @@ def test_trap_10_a_running_task_is_found_by_its_reference(
     assert found.task_id == deploy
 
 
+def test_rule_61_the_newest_operation_of_a_store_is_that_of_its_own_references(
+    provisioner: Provisioner, design: DesignSource, finish: Finish
+) -> None:
+    action = "01M8J7TQMDR5E8R7BAVGWE91JH"
+    for reference, node in (
+        (f"slipway-mystore1-{action}-9", "c1"),
+        (f"slipway-mystore1-{action}-10", "c2"),
+        (f"slipway-theirs22-{action}-99", "w1"),
+        (f"slipway-{action}-98", "w4"),
+    ):
+        finish(provisioner, provisioner.submit(Phase.PREPARE, design, [node], reference))
+    assert provisioner.newest_op("mystore1") == 10
+    assert provisioner.newest_op("another3") is None
+
+
 # --- requests that may be repeated ----------------------------------------------------------------------------------
 
 TROUBLE = [

@@ -18,6 +18,7 @@ import yaml
 from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.maas.tasks.driver import TaskSettings
+from site_engine.controller.follow import compare_site
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.process import SharedClock
@@ -27,7 +28,7 @@ from tests.support.driving import Begin, Connection, Driving, begin_with, simula
 from tests.support.processes import wait_until
 from tests.support.simulators import MaasSimulator, Simulator
 from tests.support.sites import document, group, node, site
-from tests.support.stores import copy_store, new_store
+from tests.support.stores import IS_ITS_OWN, administer, copy_store, new_store
 
 DRYDOCK = site([node("a"), node("b")], [group("all", percent_successful_nodes=100)])
 NAMES = ["m0001", "m0002"]
@@ -238,3 +239,36 @@ def test_rule_61_what_maas_is_told_piece_by_piece_is_not_gone_on_with(maas: Maas
             assert world.acts() == acts
         assert finish(original) is GroupState.SUCCESS
         assert len(world.acts()) > len(acts)
+
+
+def test_rule_61_a_copy_of_a_disk_is_found_by_what_the_provisioner_shows(world: World) -> None:
+    """It lives where it says, and knows less than the provisioner: the first look of a new controller tells."""
+    original = prepared(world)
+    world.dump()
+    assert finish(original) is GroupState.SUCCESS
+    assert compare_site(original.store, "alpha", original.connect) is None
+    assert original.store.home.held() is None
+    with world.restored(original) as (copy, _):
+        administer(world.copy_url, "SET session_replication_role = replica", IS_ITS_OWN)
+        assert copy.store.home.held() is None
+        assert compare_site(copy.store, "alpha", copy.connect) is None
+        assert "put back" in str(copy.store.home.held())
+        assert_held(world, copy, lambda: copy.group("all"))
+        newest = max(one.op for one in original.store.operations.of_action(original.action.id))
+        assert copy.store.restoring.settle().op >= newest
+        assert compare_site(copy.store, "alpha", copy.connect) is None
+        assert copy.store.home.held() is None
+
+
+def test_rule_61_references_of_another_incarnation_hold_nothing(world: World) -> None:
+    original = prepared(world)
+    world.dump()
+    assert finish(original) is GroupState.SUCCESS
+    with world.restored(original) as (copy, again):
+        copy.store.restoring.settle(clone=True)
+        assert compare_site(copy.store, "alpha", copy.connect) is None
+        assert copy.store.home.held() is None
+        assert verdict(again(world.design, "run-2"), Phase.DESTROY, world.last) == ""
+    # The clone's numbers are greater by far than any that the original has given.
+    assert compare_site(original.store, "alpha", original.connect) is None
+    assert original.store.home.held() is None

@@ -21,6 +21,7 @@ from provisioner_client.protocol import (
     TaskRef,
     TaskState,
     TaskTree,
+    newest_op,
 )
 from site_engine.process import Clock
 from strategy_lib.outcome import REFUSED_BY_PREPARE, Evidence, NodeCondition
@@ -139,6 +140,11 @@ class FakeProvisioner:
         self.looks += 1
         self._answer("find")
         return next((task.shown() for task in self._tasks.values() if task.reference == reference), None)
+
+    def newest_op(self, store: str) -> int | None:
+        """Look through all tasks."""
+        self._answer("newest_op")
+        return newest_op((task.reference for task in self._tasks.values()), store)
 
     def task(
         self, ref: TaskRef, *, left: float | None = None, guard: Callable[[], None] | None = None

@@ -78,9 +78,9 @@ def _template() -> str:
     return "template_of_stores"
 
 
-_IS_ITS_OWN = (
+IS_ITS_OWN = (
     "UPDATE store_state SET system_id = slipway_system(), database_id = slipway_database(), table_id = tableoid, "
-    "incarnation = 'unittest'"
+    "timeline = slipway_timeline(), compared = NULL, newer_op = NULL, incarnation = 'unittest'"
 )
 
 
@@ -111,10 +111,10 @@ class _Database:
                     if column.identity is not None
                 ),
                 # A database that was made from a template is a copy of that (rule 61).
-                _IS_ITS_OWN,
+                IS_ITS_OWN,
             ]
         ).encode()
-        self._connection.execute(_IS_ITS_OWN.encode())
+        self._connection.execute(IS_ITS_OWN.encode())
 
     def empty(self) -> None:
         try:

@@ -23,7 +23,7 @@ from api_client.webhook import Webhook as WebhookAddress
 from provisioner_client.connection import ConnectionValues
 from provisioner_client.protocol import Provisioner
 from site_engine.controller.controller import NAME
-from site_engine.controller.follow import follow_site
+from site_engine.controller.follow import compare_site, follow_site
 from site_engine.controller.notifications import message_of
 from site_engine.controller.repairs import REPAIR_KIND
 from site_engine.errors import NotDelivered
@@ -116,13 +116,19 @@ class Followed(BaseModel):
     problem: str | None = Field(examples=[None], description="What could not be asked.")
 
 
+class Unfinished(Leader):
+    """Who asks, and whether the store is compared with the site's provisioner, too."""
+
+    compare: bool = Field(False, description="Does the provisioner know more than the store (rule 61)?")
+
+
 @router.post(
     "/sites/{site}/unfinished",
     dependencies=[access.may_control],
     summary="Look at provisioner tasks that nobody waits for; for the controller alone",
     responses=answers(Followed),
 )
-def post_unfinished(site: SitePath, body: Leader, store: Store) -> JSONResponse:
+def post_unfinished(site: SitePath, body: Unfinished, store: Store) -> JSONResponse:
     """Look once at each provisioner task of an action that is over, and record what came of its nodes (rule 14)."""
     require_leader(store, body)
 
@@ -133,7 +139,12 @@ def post_unfinished(site: SitePath, body: Leader, store: Store) -> JSONResponse:
         return connection.connect(redact_for_action(store, action), observer=observer, shared=shared)
 
     found = follow_site(store, site, connect, log)
-    return JSONResponse({"looked": found.looked, "over": found.over, "problem": found.problem})
+    problem = found.problem
+    if body.compare:
+        shared = shared_by(store, patience=PATIENCE)
+        differs = compare_site(store, site, lambda: client_of(store, site, provisioners().for_site(site), shared))
+        problem = problem or differs
+    return JSONResponse({"looked": found.looked, "over": found.over, "problem": problem})
 
 
 CONNECTION_TYPE = "http"

@@ -11,7 +11,8 @@ from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.inventory import LabelWords
 from provisioner_client.maas.machine import Machine, Status
 from provisioner_client.maas.tasks.next_step import Act, refusal_of
-from provisioner_client.maas.tasks.task_tag import TASK, Settled, is_tag_name
+from provisioner_client.maas.tasks.task_tag import Settled, is_tag_name
+from provisioner_client.protocol import REFERENCE
 
 _ANNOTATED: Final = frozenset({Status.ALLOCATED, Status.DEPLOYING, Status.DEPLOYED})
 
@@ -54,7 +55,7 @@ def relabel(
         for tag in wanted - machine.tags:
             adds.setdefault(tag, []).append(machine.system_id)
         for tag in machine.tags - wanted - {api.limiting_tag}:
-            its_labels = _tagged(node, words).items() if TASK.fullmatch(tag) is None else ()
+            its_labels = _tagged(node, words).items() if REFERENCE.fullmatch(tag) is None else ()
             if any(words.is_other_value(tag, key, value) for key, value in its_labels):
                 removes.setdefault(tag, []).append(machine.system_id)
     names = {machine.system_id: name for name, machine in machines.items()}

@@ -28,8 +28,8 @@ from provisioner_client.maas.design import NODE, Design, DesignReader, by_name, 
 from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.tasks.driver import Driver
 from provisioner_client.maas.tasks.ledger import Ledger
-from provisioner_client.maas.tasks.task_tag import TASK, Order, Settled, TaskTag, is_of_other_store
-from provisioner_client.protocol import ACTIONS
+from provisioner_client.maas.tasks.task_tag import Order, Settled, TaskTag, is_of_other_store
+from provisioner_client.protocol import ACTIONS, REFERENCE
 from strategy_lib.phase import Phase
 
 log = logging.getLogger(__name__)
@@ -256,7 +256,7 @@ def _checked(tag: TaskTag, phase: Phase) -> TaskTag:
 
 
 def _may_go(tag: TaskTag, reference: str) -> bool:
-    this, other = TASK.fullmatch(reference), TASK.fullmatch(tag.reference)
+    this, other = REFERENCE.fullmatch(reference), REFERENCE.fullmatch(tag.reference)
     if this is None or other is None or is_of_other_store(reference, tag.reference):
         return False
     is_earlier_action = other["action"] < this["action"]

@@ -14,11 +14,10 @@ from typing import Final
 import msgspec
 
 from provisioner_client.errors import ProvisionerProtocolError
+from provisioner_client.protocol import REFERENCE
 from strategy_lib.parsing.bounded_json import read_json
 
 LONGEST_NAME: Final = 256
-TASK: Final = re.compile(r"slipway-((?P<store>[0-9a-z]{8})-)?(?P<action>[0-9A-Z]{26})-(?P<op>[0-9]+)")
-"""References as the engine makes them. Slipway 0.9.0 made them without the incarnation of its store."""
 _FORMAT: Final = 1
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -93,7 +92,7 @@ def is_tag_name(text: str) -> bool:
 
 def is_of_other_store(reference: str, other: str) -> bool:
     """Whether the second reference is of another store than the first: that store's tasks are left alone."""
-    this, that = TASK.fullmatch(reference), TASK.fullmatch(other)
+    this, that = REFERENCE.fullmatch(reference), REFERENCE.fullmatch(other)
     return this is not None and that is not None and that["store"] not in (None, this["store"])
 
 

@@ -29,6 +29,9 @@ def upgrade() -> None:
         sa.Column("database_id", sa.BigInteger()),
         sa.Column("table_id", sa.BigInteger()),
         sa.Column("digest_key", sa.LargeBinary(), nullable=True),
+        sa.Column("timeline", sa.BigInteger()),
+        sa.Column("compared", sa.JSON()),
+        sa.Column("newer_op", sa.BigInteger()),
         sa.PrimaryKeyConstraint("id", name="pk_store_state"),
     )
     op.create_table(

@@ -128,3 +128,38 @@ def test_rule_61_a_copy_claims_no_node_and_nothing_of_it_may_be_sent(site: Scena
     by_hand(url, "UPDATE store_state SET database_id = database_id - 1")
     assert site.store.operations.acquire_lease(begun.op, "me", 30, sending=True)
     assert site.store.operations.get(begun.op).sending is not None
+
+
+def test_rule_61_a_failover_holds_until_each_site_was_compared(site: Scenario, url: str) -> None:
+    store = site.store
+    _, record = site.opened({"a": ["n1"]})
+    site.submit(site.begin(record, Phase.PREPARE))
+    (name,) = store.home.sites_to_compare()
+    by_hand(url, "UPDATE store_state SET timeline = timeline + 1")
+    assert "took over" in str(store.home.held())
+    assert store.home.is_failover()
+    store.home.note_compared("another", None)
+    assert store.home.is_failover()
+    store.home.note_compared(name, 1)
+    assert store.home.held() is None
+    by_hand(url, "UPDATE store_state SET timeline = NULL")
+    assert store.home.held() is None, "a server that does not tell it is not asked"
+
+
+def test_rule_61_a_failover_that_lost_something_holds_on(site: Scenario, url: str) -> None:
+    store = site.store
+    _, record = site.opened({"a": ["n1"]})
+    operation = site.submit(site.begin(record, Phase.PREPARE))
+    by_hand(url, "UPDATE store_state SET timeline = timeline + 1")
+    store.home.note_compared(operation.site, operation.op + 1)
+    assert "put back" in str(store.home.held())
+    store.home.note_compared(operation.site, operation.op)
+    assert "put back" in str(store.home.held()), "what was seen stays seen"
+    assert store.restoring.settle().op > operation.op
+    assert store.home.held() is None
+
+
+def test_the_timeline_is_that_of_the_server(original: str) -> None:
+    with psycopg.connect(original) as connection:
+        told = "SELECT slipway_timeline(), timeline_id FROM pg_control_checkpoint()"
+        assert len(set(connection.execute(told).fetchone() or ())) == 1
