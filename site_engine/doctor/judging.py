@@ -12,6 +12,7 @@ from site_store.status.leases import RIGHTS
 
 _DAGS = frozenset((*KINDS, "notify"))
 _PROVISIONER = "provisioner of site "
+_COMPONENT = "airflow: "
 _UPGRADE = "slipway store upgrade"
 
 
@@ -91,7 +92,10 @@ def _checks(facts: Facts) -> Iterator[Finding]:
     if facts.checks is None or not facts.controller_leads:
         return
     for check in facts.checks:
-        known = check.subject.startswith(_PROVISIONER) and facts.provisioners is not None
+        # What was asked just now says it better.
+        known = (check.subject.startswith(_PROVISIONER) and facts.provisioners is not None) or (
+            check.subject.startswith(_COMPONENT) and facts.health is not None
+        )
         if check.problem is None or known:
             continue
         since = f"since {check.since:%Y-%m-%d %H:%M:%S} UTC"
@@ -113,7 +117,7 @@ def _connection(site: str) -> str:
 def _looked_at(facts: Facts) -> Iterator[str]:
     if facts.store_problem is None:
         number = len(facts.counted())
-        yield f"the store, and what {number} processes have noted ({places(facts.counted())})"
+        yield f"the store, and what {number} process{'' if number == 1 else 'es'} noted ({places(facts.counted())})"
     if facts.server is not None:
         yield "the store's PostgreSQL" + (", through a pooler" if facts.server.is_pooled else "")
     if facts.checks is not None and facts.controller_leads:
@@ -123,7 +127,8 @@ def _looked_at(facts: Facts) -> Iterator[str]:
     if facts.dags is not None:
         yield "Airflow's DAGs"
     if facts.provisioners is not None:
-        yield f"the provisioners of {len(facts.provisioners)} sites"
+        number = len(facts.provisioners)
+        yield f"the provisioners of {number} site{'' if number == 1 else 's'}"
 
 
 def _not_looked_at(facts: Facts) -> Iterator[str]:

@@ -22,6 +22,9 @@ _LEEWAY: Final = 10
 _LEAST_FREE_MB: Final = 1_000
 _LEAST_FREE_SHARE: Final = 0.05
 _NOTHING_FREE_MB: Final = 200
+_FITTING: Final = (
+    "slipway constraints > constraints.txt; pip install -c constraints.txt 'slipway[celery,redis]' 'celery<5.7'"
+)
 _TASK_MB: Final = 100
 """Memory of a task's process, at most."""
 
@@ -64,7 +67,7 @@ def _executor(facts: Facts) -> Iterator[Finding]:
                 Level.ERROR,
                 f"[core] executor cannot be imported, as {places(servers)} says: {problem}",
                 "schedulers and workers end when they start",
-                "pip install 'celery<5.7'   (`slipway constraints` prints all versions that were tried together)",
+                _FITTING,
             )
 
 
@@ -175,7 +178,7 @@ def _celery(facts: Facts) -> Iterator[Finding]:
                 Level.ERROR,
                 f"celery {version} is installed for {places(found)}",
                 "Airflow's Celery provider cannot be imported with it: schedulers and workers end when they start",
-                "pip install 'celery<5.7'   (`slipway constraints` prints all versions that were tried together)",
+                _FITTING,
             )
     for one in facts.counted(Role.WORKER):
         slots, memory = _number(settings_of(one), "celery.worker_concurrency"), one.environment.get("memory")

@@ -151,7 +151,7 @@ MISTAKES = {
         said(Role.SCHEDULER, "control1", packages={"celery": "5.7.0"}),
         Level.ERROR,
         "celery 5.7.0 is installed for scheduler on control1",
-        "pip install 'celery<5.7'",
+        "pip install -c constraints.txt 'slipway[celery,redis]' 'celery<5.7'",
     ),
     "a default heartbeat": (
         setting(Role.SCHEDULER, "scheduler.task_instance_heartbeat_timeout", "300"),
@@ -249,7 +249,7 @@ MISTAKES = {
         said(Role.API_SERVER, "control1", executor_problem="ImportError: cannot import name 'retry'"),
         Level.ERROR,
         "[core] executor cannot be imported, as api-server on control1 says: ImportError: cannot import name 'retry'",
-        "pip install 'celery<5.7'",
+        "pip install -c constraints.txt 'slipway[celery,redis]' 'celery<5.7'",
     ),
     "a copy of a store": (
         known(held="this store is a copy of another one"),
@@ -395,6 +395,12 @@ def test_each_row_of_a_setting_fits_what_it_says_to_use(row: Any) -> None:
     wrong = {"True": "False", "False": "True"}.get(row.use, "-1" if row.is_good("999999") else "999999")
     report = judge(setting(Role(row.read_by[0]), row.name, wrong)(WELL))
     assert [finding.fix.split("   ")[0] for finding in report.findings] == [row.line()]
+
+
+def test_what_was_asked_just_now_is_said_once() -> None:
+    checks = [CheckRecord(subject, "old", NOW, NOW) for subject in ("airflow: scheduler", "provisioner of site north")]
+    assert judge(replace(WELL, checks=checks)).findings == []
+    assert len(judge(replace(WELL, checks=checks, health=None, provisioners=None)).findings) == 2
 
 
 def test_what_could_not_be_asked_is_not_fine() -> None:
