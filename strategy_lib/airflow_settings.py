@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from strategy_lib.settings import SLIPWAY_STORE_KEYS_FILE
+
 CELERY: Final = "CeleryExecutor"
 _EVERYWHERE: Final = ("api-server", "scheduler", "triggerer", "dag-processor", "worker")
 
@@ -309,7 +311,7 @@ class SharedKey:
 
     Attributes
     ----------
-    name : the setting of Airflow.
+    name : the setting of Airflow, or the variable of Slipway's.
     read_by : the roles that need it.
     why : what happens where they differ, a sentence.
     """
@@ -317,6 +319,16 @@ class SharedKey:
     name: str
     read_by: tuple[str, ...]
     why: str
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return f"[{self.name.replace('.', '] ')}" if "." in self.name else self.name
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return variable(self.name) if "." in self.name else self.name
 
 
 KEYS: Final = (
@@ -339,6 +351,11 @@ KEYS: Final = (
         "celery.broker_url",
         ("scheduler", "worker"),
         "tasks are sent to a broker that no worker listens to",
+    ),
+    SharedKey(
+        SLIPWAY_STORE_KEYS_FILE.name,
+        ("api-server", "worker", "triggerer"),
+        "no process reads secrets that another has stored; without a key documents with secrets are refused",
     ),
 )
 """What must be the same. An address with a password is one of them."""

@@ -24,6 +24,7 @@ from site_engine.monitoring.process_notes import (
 )
 from site_store import ProcessRecord, Role, SiteStore
 from site_store.sql.address import server_of
+from slipway_airflow import connections as connections  # it hands the store Airflow's keys
 from strategy_lib.airflow_settings import KEYS, NOTED, SETTINGS
 from strategy_lib.settings import SLIPWAY_URL
 
@@ -52,7 +53,8 @@ def describe(digest: Digest, _store: SiteStore) -> dict[str, Any]:
     if url := SLIPWAY_URL.read(os.environ):
         settings[SLIPWAY_URL.name] = without_password(url)
     # Several Fernet keys are a list: old data is read with each of them.
-    keys = {key.name: [digest(key.name, one) for one in _texts(_setting(key.name))] for key in KEYS}
+    airflows = [key.name for key in KEYS if "." in key.name]
+    keys = {name: [digest(name, one) for one in _texts(_setting(name))] for name in airflows}
     folders = dag_folders()
     logs = _setting("logging.base_log_folder")
     environment = common_environment([Path(logs)] if logs else [])

@@ -109,9 +109,9 @@ def _keys(facts: Facts) -> Iterator[Finding]:
             continue
         having = [one for one in facts.counted(*key.read_by) if "keys" in one.environment]
         values = _grouped(having, lambda one, name=key.name: tuple(one.environment["keys"].get(name, ())))  # type: ignore[misc]
-        line = f"{variable(key.name)}=…"
+        line = f"{key.variable}=…"
         if missing := values.pop((), []):
-            what = f"[{key.name.replace('.', '] ')} is not set for {places(missing)}"
+            what = f"{key.label} is not set for {places(missing)}"
             yield Finding(
                 Level.ERROR, what, key.why, f"{line}   (one value, the same for all: {', '.join(key.read_by)})"
             )
@@ -123,7 +123,7 @@ def _keys(facts: Facts) -> Iterator[Finding]:
         rest = [one for _, found in others for one in found]
         yield Finding(
             Level.WARNING if readable else Level.ERROR,
-            f"[{key.name.replace('.', '] ')} is not the same everywhere: {places(rest)} differs from {places(most)}",
+            f"{key.label} is not the same everywhere: {places(rest)} differs from {places(most)}",
             key.why,
             f"{line}   (for {places(rest)}: the value of {places(most)}; then restart)",
         )

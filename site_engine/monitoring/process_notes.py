@@ -24,7 +24,9 @@ from typing import Any, Final
 from site_engine.version import version
 from site_store import ProcessNote, Role, SiteStore, StoreError
 from site_store.sql.fence import CURRENT
+from site_store.sql.sealing import read_keys
 from strategy_lib.actors import Actor
+from strategy_lib.settings import SLIPWAY_STORE_KEYS_FILE
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +101,11 @@ def files_digest(folders: Iterable[Path]) -> str | None:
 
 def make_note(role: Role, store: SiteStore, describe: Describe, process_id: str, every: float | None) -> ProcessNote:
     """Return what this process says of itself now."""
-    said = describe(digest_with(store.processes.salt()), store)
+    digest = digest_with(store.processes.salt())
+    said = dict(describe(digest, store))
+    # Whichever they are: those of a setting, of a home, or Airflow's.
+    name = SLIPWAY_STORE_KEYS_FILE.name
+    said["keys"] = {**said.get("keys", {}), name: [digest(name, key) for key in read_keys()]}
     return ProcessNote(process_id, role, version(), CURRENT, socket.gethostname(), os.getpid(), every, said)
 
 

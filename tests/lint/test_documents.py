@@ -172,9 +172,7 @@ def test_running_has_a_row_for_each_setting_of_airflow_and_each_key() -> None:
         f"| `{row.line()}` | {row.default} | {row.wanted} | {row.why}{' (with Celery)' if row.celery else ''} |"
         for row in airflow_settings.SETTINGS
     ]
-    keys = [
-        f"| `[{key.name.replace('.', '] ')}` | {', '.join(key.read_by)} | {key.why} |" for key in airflow_settings.KEYS
-    ]
+    keys = [f"| `{key.label}` | {', '.join(key.read_by)} | {key.why} |" for key in airflow_settings.KEYS]
     text = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
     for table in ("\n".join(rows), "\n".join(keys)):
         assert f"\n{table}\n" in text, f"docs/running.md, Airflow's settings, is to have:\n{table}"

@@ -19,6 +19,8 @@ from site_engine.monitoring.process_notes import (
 )
 from site_engine.version import version
 from site_store import Role, SiteStore
+from site_store.sql.sealing import read_keys
+from strategy_lib.settings import SLIPWAY_STORE_KEYS_FILE
 from tests.e2e.running import wait_until
 from tests.support.stores import new_store
 
@@ -51,7 +53,9 @@ def test_a_key_is_noted_as_a_digest_that_says_nothing_elsewhere(store: SiteStore
     notes_of(Role.WORKER).note(Role.WORKER)
     (found,) = store.processes.all()[1]
     here, elsewhere = digest_with(store.processes.salt()), digest_with("other")
-    assert found.environment == {"keys": {"k": [here("k", "secret")]}}
+    assert found.environment["keys"]["k"] == [here("k", "secret")]
+    name = SLIPWAY_STORE_KEYS_FILE.name
+    assert found.environment["keys"][name] == [here(name, key) for key in read_keys()] != []
     assert len({here("k", "secret"), here("k", "other"), here("j", "secret"), elsewhere("k", "secret")}) == 4
 
 
@@ -78,7 +82,7 @@ def test_tasks_of_a_machine_share_a_note_and_a_defect_in_it_is_no_failure_of_the
     note_worker(store, lambda *_: {"first": False})
     note_worker(store, broken)
     (found,) = store.processes.all()[1]
-    assert (found.environment, found.every_seconds) == ({"first": False}, None)
+    assert (found.environment["first"], found.every_seconds) == (False, None)
     assert "could not be kept" in caplog.text
 
 

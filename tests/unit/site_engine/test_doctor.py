@@ -147,6 +147,12 @@ MISTAKES = {
         "[celery] broker_url is not the same everywhere",
         "AIRFLOW__CELERY__BROKER_URL=…",
     ),
+    "other keys of the store": (
+        said(Role.WORKER, "worker1", keys={"SLIPWAY_STORE_KEYS_FILE": ["other"]}),
+        Level.ERROR,
+        "SLIPWAY_STORE_KEYS_FILE is not the same everywhere: worker on worker1 differs from",
+        "SLIPWAY_STORE_KEYS_FILE=…   (for worker on worker1",
+    ),
     "celery 5.7": (
         said(Role.SCHEDULER, "control1", packages={"celery": "5.7.0"}),
         Level.ERROR,
