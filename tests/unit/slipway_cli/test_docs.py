@@ -189,8 +189,9 @@ def test_the_commands_of_the_pages_for_operators_exist(name: str) -> None:
     assert found
     for line in found:
         words = line.split("#")[0].split()
-        command = COMMANDS[words[0]].load(words[0])
-        if isinstance(command, click.Group) and len(words) > 1:
+        # Without a command: an option of `slipway` itself.
+        command = main if words[0].startswith("-") else COMMANDS[words[0]].load(words[0])
+        if command is not main and isinstance(command, click.Group) and len(words) > 1:
             command = command.commands[words[1].partition("/")[0]]
         options = {option for parameter in (*command.params, *main.params) for option in parameter.opts}
         assert {word for word in words if word.startswith("-")} <= options | {"-"}, line
