@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,6 +17,8 @@ from site_engine.errors import AccountRefused, AirflowApiError, AirflowRefused
 
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _LONGEST_DETAIL = 2000
+_TRUSTED = "REQUESTS_CA_BUNDLE"
+"""The variable of `requests` that names a file with certificates to trust."""
 _TEMPORARY = (408, 429)
 Timeout = float | tuple[float, float]
 """Seconds for one answer; or seconds to connect, and seconds for the answer."""
@@ -110,6 +113,8 @@ class ApiSession:
         self._http = requests.Session()
         # A proxy cannot reach this machine's own loopback.
         self._http.trust_env = urlsplit(self.url).hostname not in _LOOPBACK
+        if not self._http.trust_env:
+            self._http.verify = os.environ.get(_TRUSTED) or True
 
     @classmethod
     def with_token(
@@ -186,7 +191,7 @@ class ApiSession:
         except requests.exceptions.SSLError as error:
             raise ApiUnreachable(
                 f"the certificate of {self.url} is not trusted here ({_reason(error)}); if it is signed by a "
-                "certificate authority of your own, name its file in REQUESTS_CA_BUNDLE"
+                f"certificate authority of your own, name its file in {_TRUSTED}"
             ) from error
         except requests.Timeout as error:
             seconds = time.monotonic() - began
@@ -201,6 +206,9 @@ class ApiSession:
             ) from error
         except requests.RequestException as error:
             raise ApiUnreachable(f"{self._name} does not answer ({_reason(error)})") from error
+        except OSError as error:
+            # Not an error of the connection: `requests` looks for the file first.
+            raise ApiError(f"{_TRUSTED} names no file with certificates for {self.url}: {error}") from error
         if self.trace is not None:
             took = time.monotonic() - began
             request_id = answer.headers.get("X-Shipyard-Req")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -185,4 +186,5 @@ def _get(url: str) -> bytes:
 
     with requests.Session() as session:
         session.trust_env = False
+        session.verify = os.environ.get("REQUESTS_CA_BUNDLE") or True
         return session.get(url, timeout=FETCH_TIMEOUT).content

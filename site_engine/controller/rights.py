@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from site_engine.controller.controller import Controller, Job
-from site_engine.errors import EngineError
 from site_engine.kinds import KINDS
 from site_store import SiteStore
 from site_store.status.leases import RIGHTS
@@ -58,7 +57,10 @@ class RightsTrial(Protocol):
 
 
 def try_rights(refused: RightsTrial) -> Job:
-    """Return the job that tries what the account may do; what is refused is the problem of the check `RIGHTS`."""
+    """Return the job that tries what the account may do; what is refused is the problem of the check `RIGHTS`.
+
+    That Airflow does not answer is another problem: of the rights nothing new is known then.
+    """
     tried: list[float] = []
 
     def work(controller: Controller) -> None:
@@ -68,10 +70,9 @@ def try_rights(refused: RightsTrial) -> Job:
         controller.lease()
         needed = needed_rights(repairs=_repairs(controller.store))
         missing = refused(needed.changes, needed.triggers, again=again)
-        if missing:
-            raise EngineError(problem_of(missing))
+        controller.note(RIGHTS, problem_of(missing) if missing else None)
 
-    return Job(RIGHTS, RIGHTS_EVERY, work)
+    return Job("trying rights", RIGHTS_EVERY, work)
 
 
 def problem_of(missing: Collection[str]) -> str:

@@ -10,6 +10,7 @@ itself (which kind of action, whose logs) is asked of the ``Caller`` in the rout
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -29,6 +30,7 @@ from site_engine.kinds import KINDS
 from site_engine.provisioners import DEFAULT_CONNECTION
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import checked_in_thread
+from strategy_lib.settings import SLIPWAY_URL
 
 COMMIT_DAG = "deploy_site"
 
@@ -196,8 +198,12 @@ def airflow_base_url() -> str | None:
 
 
 def own_url() -> str:
-    """Return where the API server finds itself: ``[api] base_url``, else its port on this machine."""
-    url = airflow_base_url() or f"http://127.0.0.1:{conf.getint('api', 'port', fallback=8080)}"
+    """Return where the API server finds itself: the internal address, else the public one, else its own port.
+
+    The public one, ``[api] base_url``, may have a login page or a certificate in front.
+    """
+    url = SLIPWAY_URL.read(os.environ) or airflow_base_url()
+    url = url or f"http://127.0.0.1:{conf.getint('api', 'port', fallback=8080)}"
     return url.rstrip("/")
 
 

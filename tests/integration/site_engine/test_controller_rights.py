@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from site_engine.controller.controller import TICK, Controller
 from site_engine.controller.rights import ALL_EVERY, RIGHTS_EVERY, needed_rights, try_rights
+from site_engine.errors import AirflowApiError
 from site_engine.trees.status_trees import site_tree, tree_to_dict
 from site_store import SiteStore
 from site_store.status.leases import RIGHTS
@@ -22,9 +23,12 @@ class Account:
     def __init__(self) -> None:
         self.missing: list[str] = []
         self.tries: list[bool] = []
+        self.away = False
         self.triggers: Collection[str] = ()
 
     def refused(self, changes: Collection[str], triggers: Collection[str], *, again: bool) -> list[str]:
+        if self.away:
+            raise AirflowApiError("Airflow does not answer")
         self.tries.append(again)
         self.triggers = triggers
         return self.missing
@@ -62,6 +66,15 @@ def test_what_is_refused_is_shown_with_each_site_until_it_is_granted(store: Site
     tree = tree_to_dict(site_tree(store, SITE, depth=None))
     assert tree["header"]["healthy"] is True
     assert store.trees.site_token(SITE) != shown, "a page that waits for something new is given it"
+
+
+def test_of_an_airflow_that_is_away_nothing_new_is_known(store: SiteStore, clock: FakeClock) -> None:
+    account = Account()
+    controller = Controller(store, "one", [try_rights(account.refused)], lambda: clock.now().timestamp())
+    controller.look()
+    account.away = True
+    look(controller, clock, RIGHTS_EVERY)
+    assert check_results(store) == {RIGHTS: None, "trying rights": "Airflow does not answer"}
 
 
 def test_what_no_controller_that_runs_has_found_is_not_shown(store: SiteStore, clock: FakeClock) -> None:

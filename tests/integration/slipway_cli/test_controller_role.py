@@ -102,9 +102,10 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     paths = {"base": str(environment), "platbase": str(environment)}
     own = Path(sysconfig.get_path("purelib", vars=paths))
     (own / "main.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
-    # What FAB needs is older than what the lock has.
-    wanted = ["apache-airflow-providers-fab", "python-dateutil<3"]
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
+    constraints = environment.parent / "constraints.txt"
+    constraints.write_text(CliRunner().invoke(main, ["constraints"]).output)
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip += ["--constraint", str(constraints), "apache-airflow-providers-fab"]
     done = subprocess.run(pip, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return python
