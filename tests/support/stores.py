@@ -19,6 +19,7 @@ from sqlalchemy import event, literal, make_url, select
 
 from site_store import SiteStore
 from site_store.nodes.node_errors import NodeErrorRecord, error_record, errors_of_node
+from site_store.sql.fence import CURRENT
 from site_store.sql.rows import filled
 from site_store.status.status_records import DeliveryRecord
 from site_store.tables import check_result, delivery, metadata, store_state
@@ -176,6 +177,22 @@ def copy_store(original: str, url: str) -> None:
                         f"SELECT last_value, is_called FROM {table.name}_{column.name}_seq".encode()
                     ).fetchone()
                     target.execute(f"SELECT setval({sequence}, %s, %s)".encode(), found)
+
+
+@contextmanager
+def newer_code_alone_may_write(url: str) -> Iterator[None]:
+    """Have a store as an upgrade leaves it that this version is too old for (rule 60)."""
+
+    def let_write(lowest: str) -> None:
+        with psycopg.connect(url) as connection:
+            connection.execute(b"SELECT slipway_may_write('9999')")
+            connection.execute("UPDATE store_state SET writes_from = %s", [lowest])
+
+    let_write("9999")
+    try:
+        yield
+    finally:
+        let_write(CURRENT)
 
 
 def upgrade_fails_at(operation: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -271,6 +271,8 @@ def _power_on(store: SiteStore, site: str, nodes: list[str]) -> dict[str, str]:
     users = store.user_states.in_force(site)
     refused = {name: why for name in nodes if (why := left_out(REPAIR_KIND, users.get(name))) is not None}
     with closing(client_of(store, site, provisioners().for_site(site))) as provisioner:
+        # The store notes nothing of it here: so it is asked whether this version may still act (rule 60).
+        store.home.require_own()
         return refused | provisioner.power_on([name for name in nodes if name not in refused])
 
 

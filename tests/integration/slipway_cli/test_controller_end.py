@@ -10,16 +10,15 @@ import sys
 import threading
 from collections.abc import Iterator
 
-import psycopg
 import pytest
 
 from site_engine.controller.controller import NAME
 from site_store import SiteStore
-from site_store.sql.fence import CURRENT
 from site_store.status.leases import lease_of
 from tests.support.processes import signal_another_thread, tied, wait_until
 from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site
+from tests.support.stores import newer_code_alone_may_write
 
 SITE = "alpha"
 WATCHDOG = 30.0
@@ -96,19 +95,12 @@ def test_rule_60_a_controller_ends_with_a_sentence_when_newer_code_alone_may_wri
     )
     try:
         wait_until(lambda: store.leases.get(lease_of(SITE)) is not None, "it leads the site")
-        _let_write(store_url, "9999")
-        _, said = process.communicate(timeout=WATCHDOG)
+        with newer_code_alone_may_write(store_url):
+            _, said = process.communicate(timeout=WATCHDOG)
     finally:
         process.kill()
         process.wait()
-        _let_write(store_url, CURRENT)
     assert process.returncode == 1
     assert "This controller ends: " in said
     assert "only Slipway of schema 9999 or newer may write there" in said
     assert "defect" not in said
-
-
-def _let_write(url: str, lowest: str) -> None:
-    with psycopg.connect(url) as connection:
-        connection.execute(b"SELECT slipway_may_write('9999')")
-        connection.execute("UPDATE store_state SET writes_from = %s", [lowest])

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
 import httpx
-import psycopg
 import pytest
 from sqlalchemy import text
 
@@ -22,7 +21,7 @@ from slipway_api.actions import workflows
 from slipway_api.http import health
 from slipway_api.http.bodies import LARGEST_JSON, LARGEST_YAML
 from slipway_api.http.kept import Kept
-from tests.support.stores import empty_database
+from tests.support.stores import empty_database, newer_code_alone_may_write
 
 WORKFLOWS = "/api/v1.0/workflows"
 
@@ -166,14 +165,12 @@ def test_rule_60_where_newer_code_alone_may_write_the_api_reads_on_and_says_why_
     SiteStore.upgrade(url)
     monkeypatch.setenv("SLIPWAY_DATABASE_URL", url)
     assert admin.get("/api/v1.0/actions").status_code == 200
-    with psycopg.connect(url) as connection:
-        connection.execute(f"SELECT slipway_may_write('{fence.CURRENT}')".encode())
-        connection.execute("UPDATE store_state SET writes_from = '9999'")
     node = "schema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {}\n"
-    answer = admin.post("/api/v1.0/configdocs/design", params={"site": "north"}, content=node)
+    with newer_code_alone_may_write(url):
+        answer = admin.post("/api/v1.0/configdocs/design", params={"site": "north"}, content=node)
+        assert admin.get("/api/v1.0/actions").status_code == 200
     assert_failure(answer, 503, "the store was upgraded, and only Slipway of schema 9999 or newer may write there")
     assert answer.json()["retry"] is False
-    assert admin.get("/api/v1.0/actions").status_code == 200
 
 
 @pytest.mark.parametrize(

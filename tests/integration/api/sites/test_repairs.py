@@ -17,6 +17,7 @@ from tests.integration.api.http.test_service import assert_failure
 from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
 from tests.support.sites import document
+from tests.support.stores import newer_code_alone_may_write
 
 REPAIR = "/api/v1.0/sites/default/repair"
 ALL = "/api/v1.0/repair"
@@ -80,7 +81,7 @@ def test_rule_57_one_is_started_only_as_the_settings_say(
 
 
 def test_rule_57_nodes_are_powered_on_for_the_leader_as_far_as_the_provisioner_can(
-    admin: httpx.Client, store: SiteStore, connected: Simulator
+    admin: httpx.Client, store: SiteStore, store_url: str, connected: Simulator
 ) -> None:
     commit(store, connected, "observe")
     body = {**lead(store), "run_id": RUN, "nodes": ["n2", "n3"], "power_on": True}
@@ -98,6 +99,9 @@ def test_rule_57_nodes_are_powered_on_for_the_leader_as_far_as_the_provisioner_c
         },
     }
     assert admin.get(ACTIONS).json() == []
+    with newer_code_alone_may_write(store_url):
+        late = admin.post(REPAIR, json=body)
+    assert_failure(late, 503, "only Slipway of schema 9999 or newer may write there")
 
 
 def test_rule_57_one_run_is_one_action_however_often_it_is_asked_for(
