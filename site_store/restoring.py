@@ -27,6 +27,7 @@ from site_store.tables import (
     node,
     node_view,
     operation,
+    process,
     provisioner_list,
     shared_list,
     site,
@@ -125,7 +126,11 @@ def _leave_to_the_original(tx: Connection, now: datetime) -> None:
 
 
 def _forget_what_was_seen(tx: Connection) -> None:
-    """Forget lists of nodes and what was concluded from them: a change since the backup is no crash."""
+    """Forget lists of nodes and what was concluded from them: a change since the backup is no crash.
+
+    And the processes of the time of the backup: those that run here note themselves again within half a minute.
+    """
+    tx.execute(delete(process))
     tx.execute(delete(provisioner_list))
     tx.execute(delete(shared_list))
     tx.execute(delete(node_view))

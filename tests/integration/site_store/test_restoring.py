@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from site_store import ActionState, LeaseLost, SiteStore, StoreError
+from site_store import ActionState, LeaseLost, ProcessNote, Role, SiteStore, StoreError
 from site_store.__main__ import main
 from site_store.records import OperationStatus
 from site_store.status.leases import lease_of
@@ -75,6 +75,7 @@ def test_rule_55_readers_take_the_next_version_of_a_restored_store(
         Scenario(store, clock).action()
         want(store, 1, {"n1": "d1"})
         first = published(store, "one")
+        store.processes.note(ProcessNote("p", Role.SCHEDULER, "1", "1", "there", 1, 30.0, {}))
         made = backup()
         tokens = []
         for owner in ("two", "three"):
@@ -89,6 +90,7 @@ def test_rule_55_readers_take_the_next_version_of_a_restored_store(
         settled = store.restoring.settle()
         assert settled.epoch > seen[0]
         assert store.site_views.memory(SITE) == {}, "what was seen is looked at anew"
+        assert store.processes.all()[1] == [], "they may be the original's"
         with pytest.raises(LeaseLost):
             store.site_views.publish(late, SITE, {"nodes": {}}, PublishedState(UP), {})
         assert store.restoring.settle().epoch > settled.epoch, "it may be done again"
