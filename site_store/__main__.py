@@ -114,6 +114,8 @@ def backup(url: str | None, file: Path) -> None:
     """Write a backup of the whole store to a file that its owner alone may read; work may go on meanwhile."""
     made = back_up(file, url)
     click.echo(f"{made.database}: backed up to {file}, {made.size} bytes, schema {made.schema}")
+    if made.keys:
+        click.echo(f"its secrets need the key of fingerprint {', '.join(made.keys)}: keep that elsewhere")
 
 
 @main.command("restore")

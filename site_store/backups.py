@@ -24,8 +24,12 @@ from site_store.sql.address import describe, resolve
 from site_store.sql.database import Database
 from site_store.sql.errors import StoreError
 from site_store.sql.schema_version import VERSION_TABLE
+from site_store.sql.sealing import Sealing, print_of, read_keys
 
 _VERSION: Final = re.compile(r"\(PostgreSQL\) (\d+)")
+_COPY: Final = re.compile(rb"COPY \S+ \((.*)\) FROM stdin;")
+_HEAD: Final = len(rb"\\x") + 2 * (1 + 8)
+"""Characters by which COPY begins an encrypted text, that tell with which key."""
 _SECRETS: Final = ("password", "sslpassword", "passfile")
 # Whose the schema is, and who may use it, is for the database that it is restored into.
 _NOT_OURS: Final = re.compile(r"^\d+; \d+ \d+ (SCHEMA|COMMENT - SCHEMA|ACL) ")
@@ -38,11 +42,15 @@ class BackupError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What was done: the database in words, the backup's size in bytes, and the schema that it has."""
+    """What was done: the database in words, the backup's size in bytes, and the schema that it has.
+
+    `keys` are the fingerprints of the keys that its secrets are encrypted with (rule 62): it has no key itself.
+    """
 
     database: str
     size: int
     schema: str
+    keys: tuple[str, ...] = ()
 
 
 def back_up(file: Path, url: str | None = None, environment: Mapping[str, str] | None = None) -> Backup:
@@ -80,7 +88,7 @@ def back_up(file: Path, url: str | None = None, environment: Mapping[str, str] |
     finally:
         os.close(handle)
         Path(name).unlink(missing_ok=True)
-    return Backup(describe(address), size, stored)
+    return Backup(describe(address), size, stored, tuple(sorted(_sealed_texts(file, environment, program)[1])))
 
 
 def restore(
@@ -97,6 +105,7 @@ def restore(
     ------
     BackupError : the file is no backup of a store, or of another schema's; the database is not empty; `pg_restore` is
         missing, too old or fails.
+    KeyMissing : the keys at hand do not read its secrets.
     StoreNotConfigured, StoreUnavailable : no usable database is named; it could not be reached.
     """
     address = resolve(url, environment)
@@ -125,6 +134,11 @@ def restore(
             f"the {database.name} has tables that the backup does not have ({', '.join(others[:5])}): restore into a "
             "new database (CREATE DATABASE)"
         )
+    salt, sealed = _sealed_texts(file, environment, program)
+    # Nothing but the salt is asked of a database, and that stands in the backup.
+    sealing = Sealing(read_keys(url, environment), lambda _: salt, lambda _: None)
+    for text_of_key in sealed.values():
+        sealing.open(text_of_key)
     with tempfile.NamedTemporaryFile("w", suffix=".list") as chosen:
         chosen.write("\n".join(line for line in listed if not _NOT_OURS.match(line)))
         chosen.flush()
@@ -133,7 +147,41 @@ def restore(
         _run([program, *how, f"--use-list={chosen.name}", str(file)], address, environment)
     with _opened(address) as database:
         _, _, stored = database.read(_facts)
-    return Backup(describe(address), file.stat().st_size, stored or "")
+    return Backup(describe(address), file.stat().st_size, stored or "", tuple(sorted(sealed)))
+
+
+def _sealed_texts(file: Path, environment: Mapping[str, str] | None, program: str) -> tuple[str, dict[str, bytes]]:
+    """Return the salt of a backup's fingerprints, and one encrypted text for each key by its fingerprint."""
+    restoring = str(Path(program).with_name("pg_restore"))
+    salt, found = "", dict[str, bytes]()
+    columns: list[str] = []
+    tables = ["--table=store_state", "--table=content"]
+    command = [restoring, "--data-only", *tables, "--file=-", str(file)]
+    variables = dict(os.environ if environment is None else environment)
+    # Line by line: the texts of a large site are many.
+    none = subprocess.DEVNULL
+    with subprocess.Popen(command, env=variables, stdin=none, stdout=subprocess.PIPE, stderr=none) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            began = _COPY.match(line)
+            if began is not None:
+                columns = began[1].decode().split(", ")
+            elif line.startswith(b"\\.") or not columns:
+                columns = []
+            else:
+                row = dict(zip(columns, line.rstrip(b"\n").split(b"\t"), strict=False))
+                salt = row["salt"].decode() if "salt" in row else salt
+                for stored in (row.get("digest_key", b""), row.get("text", b"")):
+                    if (name := print_of(_bytes_of(stored[:_HEAD]))) is not None and name not in found:
+                        found[name] = _bytes_of(stored)
+    if running.returncode != 0:
+        raise BackupError(f"{file} cannot be read by {restoring}: it is damaged, and nothing has changed")
+    return salt, found
+
+
+def _bytes_of(copied: bytes) -> bytes:
+    """Return the bytes that COPY has written as text; none for anything else."""
+    return bytes.fromhex(copied[3:].decode()) if copied.startswith(b"\\\\x") else b""
 
 
 @contextmanager

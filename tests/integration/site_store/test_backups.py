@@ -14,8 +14,12 @@ from site_store import SiteStore
 from site_store.__main__ import main
 from site_store.backups import BackupError, _program, back_up, restore
 from strategy_lib.phase import Phase
+from tests.integration.site_store.designs.test_secret_texts import NEW, OLD, PASSPHRASE, keys, passphrase
 from tests.integration.site_store.scenario import SITE, Scenario, want
+from tests.support.revisions import commit_design
 from tests.support.stores import administer, empty_database
+
+__all__ = ["keys"]
 
 HELD = "run `slipway store restored`"
 
@@ -86,7 +90,7 @@ def test_a_restore_that_fails_changes_nothing(backed_up: Path, tmp_path: Path) -
     other = empty_database()
     cut = tmp_path / "cut.backup"
     cut.write_bytes(backed_up.read_bytes()[:-2000])
-    with pytest.raises(BackupError, match="pg_restore failed, and nothing has changed"):
+    with pytest.raises(BackupError, match="it is damaged, and nothing has changed"):
         restore(cut, other)
     assert rows(other) == {}
     text = tmp_path / "text.backup"
@@ -137,3 +141,25 @@ def test_a_program_older_than_the_server_is_passed_over(tmp_path: Path) -> None:
     assert not found.startswith(str(tmp_path))
     with pytest.raises(BackupError, match=r"is of version 9, .* client programs of version 99"):
         _program("pg_dump", 99, {"PATH": str(tmp_path)})
+
+
+def test_a_backup_names_the_key_of_its_secrets_and_is_restored_where_that_is_at_hand(
+    url: str, keys: Path, tmp_path: Path
+) -> None:
+    with SiteStore.open(url) as store:
+        commit_design(store, SITE, passphrase())
+        (used,) = store.secret_texts.used()
+    file = tmp_path / "store.backup"
+    told = CliRunner().invoke(main, ["backup", str(file), "--url", url])
+    assert f"the key of fingerprint {used}" in told.output
+    other = empty_database()
+    keys.write_text(NEW)
+    told = CliRunner().invoke(main, ["restore", str(file), "--url", other])
+    assert told.exit_code == 1
+    assert f"encrypted with the key of fingerprint {used}" in told.output
+    assert rows(other) == {}, "it stops before anything is changed"
+    keys.write_text(f"{NEW},{OLD}")
+    assert restore(file, other).keys == (used,)
+    with SiteStore.open(other) as restored:
+        restored.secret_texts.require_readable()
+        assert PASSPHRASE in str(restored.revisions.secrets(SITE, 1))
