@@ -11,7 +11,7 @@ from design_rendering.kinds.health_urls import node_urls
 from provisioner_client.errors import ProvisionerError
 from site_engine.designs import read_revision
 from site_engine.errors import EngineError
-from site_store import SiteStore, StoreError
+from site_store import KeyMissing, SiteStore, StoreError
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.node_states.reported import UNNAMED_NOW, Reported
 from strategy_lib.node_states.site_states import SiteStates, SiteStateSettings
@@ -84,6 +84,8 @@ def _addresses(store: SiteStore, site: str, revision: int, health_url: str) -> M
     """
     try:
         return node_urls(read_revision(store, site, revision)[1], health_url)
+    except KeyMissing as error:
+        raise ProvisionerError(f"where its nodes are asked is not known: {error}") from error
     except StoreError as error:
         raise ProvisionerError(f"the store does not answer: {error}") from error
     except (EngineError, StrategyLibError) as error:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,8 +18,10 @@ from provisioner_client.protocol import ListedNode
 from site_engine.designs import ADDRESSES, INGESTER, REFUSAL_STAYS
 from site_engine.node_lists import keep_list
 from site_store import SiteStore
+from site_store.sql import sealing
 from slipway_api.documents import provisioner_check
 from slipway_api.documents.validation import READ_ONCE, SMALL
+from slipway_api.http import dependencies
 from strategy_lib.outcome import NodeCondition
 from tests.support.configdocs import API, assert_failure, commit, committed, put, said
 from tests.support.file_server import FileServer
@@ -323,3 +327,43 @@ def test_what_comes_next_leaves_no_node_alone_that_the_commit_has_changed(
     assert f"slipway create action update_site --site default {flags} --follow" in shown
     form = user.get("/ui/sites/default/start/update_site?next=yes").text
     assert ('name="allow_redeploy" value="true" checked' in form, step["why"] in form) == (True, True)
+
+
+SECRET = document("deckhand/Passphrase/v1", "pass", "correct-horse-77")
+SECRET["metadata"]["storagePolicy"] = "encrypted"
+
+
+def _open_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the API server open its store again, as after a start."""
+    monkeypatch.setattr(dependencies, "_stores", {})
+
+
+def test_without_a_key_of_the_store_documents_with_secrets_are_refused_and_others_are_not(
+    connected: Simulator, user: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SLIPWAY_STORE_KEYS_FILE")
+    monkeypatch.setattr(sealing, "_handed", [])
+    _open_anew(monkeypatch)
+    refused = put(user, json.dumps(SECRET), "secrets")
+    assert_failure(refused, 400)
+    assert "collection 'secrets' is refused: it holds secrets" in refused.text
+    assert "set SLIPWAY_STORE_KEYS_FILE to a file with a Fernet key" in refused.text
+    assert committed(user, DESIGN) == 1
+
+
+def test_a_wrong_key_of_the_store_is_a_503_with_the_fingerprints(
+    connected: Simulator, user: httpx.Client, store: SiteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert committed(user, f"{DESIGN}---\n{json.dumps(SECRET)}\n") == 1
+    (wanted,) = store.secret_texts.fingerprints()
+    other = tmp_path / "keys"
+    other.touch(mode=0o600)
+    other.write_bytes(base64.urlsafe_b64encode(b"x" * 32))
+    monkeypatch.setenv("SLIPWAY_STORE_KEYS_FILE", str(other))
+    _open_anew(monkeypatch)
+    for path in ("configdocs/site?version=committed", "renderedconfigdocs?version=committed"):
+        answer = user.get(f"{API}/{path}")
+        assert_failure(answer, 503)
+        assert f"it is encrypted with the key of fingerprint {wanted}, and this process has " in answer.text
+    assert put(user, json.dumps(SECRET), "more").status_code == 503, "nobody can tell whether it has this already"
+    assert user.get(f"{API}/revisions").status_code == 200

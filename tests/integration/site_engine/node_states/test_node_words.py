@@ -15,7 +15,8 @@ from sqlalchemy import text
 from provisioner_client.node_agent.listener import AgentListener, Pace
 from site_engine.node_states.drift_watch import DriftWatch
 from site_engine.node_states.leader import SiteLeader
-from site_store import SiteStore
+from site_store import KeyMissing, SiteStore
+from site_store.sql import sealing
 from site_store.status.leases import lease_of
 from strategy_lib.node_states.node_memory import NodeMemory
 from tests.integration.site_store.scenario import SITE
@@ -47,14 +48,14 @@ def listener() -> Iterator[AgentListener]:
     made.close()
 
 
-def commit(store: SiteStore, health_url: str) -> None:
+def commit(store: SiteStore, health_url: str, *others: str) -> None:
     here = node("n1")
     here["data"]["addressing"] = [{"network": "loop", "address": "127.0.0.1"}]
     settings = {"node_states": {"health_url": health_url, "transition_time": 3, "min_time_between_versions": 0}}
     more = [document("drydock/Network/v1", "loop", {"cidr": "127.0.0.0/8"})]
     more.append(document("slipway/SiteSettings/v1", "settings", settings))
     design = site([here], [group("g", ["n1"])], region=SITE)
-    commit_design(store, SITE, design + "".join(f"---\n{json.dumps(one)}\n" for one in more))
+    commit_design(store, SITE, design + "".join(f"---\n{one}\n" for one in (*map(json.dumps, more), *others)))
 
 
 def seen(leader: SiteLeader, store: SiteStore, fits: Callable[[NodeMemory], bool]) -> NodeMemory:
@@ -164,3 +165,24 @@ def test_rule_63_an_agent_that_does_not_name_its_node_counts_until_it_did(
         assert (known.said, signed_as(store)) == ("", 2)
     finally:
         old.close()
+
+
+def test_a_controller_without_the_key_of_the_store_leads_its_sites_and_says_what_it_cannot_do(
+    monkeypatch: pytest.MonkeyPatch, listener: AgentListener, caplog: pytest.LogCaptureFixture
+) -> None:
+    with new_store() as url:
+        with SiteStore.open(url) as store:
+            secret = json.dumps(document("deckhand/Passphrase/v1", "pass", "correct-horse-77"))
+            commit(store, "http://{address:loop}:1/state", secret)
+            store.provisioner_lists.save(SITE, "c", ON)
+        monkeypatch.delenv("SLIPWAY_STORE_KEYS_FILE")
+        monkeypatch.setattr(sealing, "_handed", [])
+        with SiteStore.open(url) as store:
+            held = store.leases.take(lease_of(SITE), "me", 60)
+            assert held is not None
+            leader = SiteLeader(store, SITE, held, store.now().timestamp() - 60, listener=listener)
+            said = "where its nodes are asked is not known: it is encrypted with the key of fingerprint"
+            known = seen(leader, store, lambda _: said in caplog.text)
+            assert (known.view.state, leader.is_ready) == ("up", True)
+            with pytest.raises(KeyMissing, match="and this process has none: add that key to the file of"):
+                DriftWatch(store, SITE).look(held)
