@@ -15,7 +15,8 @@ _DEFINITIONS = {
     "column": """
         SELECT c.relname || '.' || a.attname,
             format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END
-                || a.attidentity::text || a.attgenerated::text || coalesce(' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid), '')
+                || a.attidentity::text || a.attgenerated::text
+                || coalesce(' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid), '')
                 || coalesce(' COLLATE ' || nullif(a.attcollation, t.typcollation)::regcollation::text, '')
         FROM pg_attribute a
         JOIN pg_class c ON c.oid = a.attrelid AND c.relkind = 'r'
