@@ -248,7 +248,7 @@ def test_a_leader_at_a_long_step_is_renewed_by_a_thread_of_its_own_until_it_ends
 
     def work(_controller: Controller) -> None:
         begun.set()
-        goes_on.wait(30)
+        goes_on.wait(120)
 
     leader = made(store, clock, "one", Job("slow", TICK, work))
     leader.lease_seconds = 0.3
@@ -259,7 +259,7 @@ def test_a_leader_at_a_long_step_is_renewed_by_a_thread_of_its_own_until_it_ends
         first = store.leases.get(NAME)
         assert first is not None
         clock.seconds += 0.2
-        wait_until(lambda: (store.leases.get(NAME) or first).expires_at > first.expires_at, "it is renewed")
+        wait_until(lambda: (store.leases.get(NAME) or first).expires_at > first.expires_at, "it is renewed", 20)
     finally:
         goes_on.set()
         thread.join()
