@@ -37,7 +37,7 @@ SILENT: Final = 3 * EVERY
 KEPT: Final = 86_400.0
 """Seconds after which the controller forgets a process that is silent."""
 _LONGEST_HOLD: Final = 1.0
-"""Seconds that a fork waits for a note at most."""
+"""Seconds that a fork, or the end of a process, waits for a note at most."""
 _PACKAGES: Final = ("apache-airflow", "celery", "apache-airflow-providers-celery", "apache-airflow-providers-fab")
 
 Digest = Callable[[str, str], str]
@@ -46,17 +46,23 @@ Describe = Callable[[Digest, SiteStore], Mapping[str, Any]]
 """Returns what a process says of its environment; may ask the store."""
 
 _writing = threading.Lock()
-_held: list[bool] = []
+_forking = threading.local()
 
 
 def _before_fork() -> None:
     # A child has neither the thread nor what that holds: the database's connection, or the resolver's lock.
-    _held.append(_writing.acquire(timeout=_LONGEST_HOLD))
+    _forking.holds = _writing.acquire(timeout=_LONGEST_HOLD)
 
 
 def _after_fork() -> None:
-    if _held.pop():
+    # In the parent and in the child it is the thread that forked.
+    if _forking.holds:
+        _forking.holds = False
         _writing.release()
+
+
+# Once: each registration would take the lock anew.
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 def digest_with(salt: str) -> Digest:
@@ -138,7 +144,6 @@ class ProcessNotes:
 
     def begin(self) -> None:
         """Note this process from now on."""
-        os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
         threading.Thread(target=self._run, name="process note", daemon=True).start()
 
     def end(self) -> None:
@@ -146,9 +151,14 @@ class ProcessNotes:
         if self._ended.is_set() or os.getpid() != self._pid:
             return
         self._ended.set()
-        if self._noted is not None:
-            with _writing, suppress(StoreError), SiteStore.open(actor=Actor.STEP) as store:
+        # Where a note is waiting for a silent store, the end does not wait with it.
+        if self._noted is None or not _writing.acquire(timeout=_LONGEST_HOLD):
+            return
+        try:
+            with suppress(StoreError), SiteStore.open(actor=Actor.STEP) as store:
                 store.processes.forget(self._noted)
+        finally:
+            _writing.release()
 
     def _run(self) -> None:
         pause = self._delay

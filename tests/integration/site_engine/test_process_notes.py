@@ -113,3 +113,29 @@ def test_files_of_dags_have_one_digest_by_name_and_content(tmp_path: Path) -> No
     assert first is not None
     assert files_digest([tmp_path]) != first
     assert common_environment([tmp_path])["disks"][str(tmp_path)][1] > 0
+
+
+def test_an_end_and_a_fork_wait_no_longer_than_a_moment_for_a_note_that_stands_still(
+    monkeypatch: pytest.MonkeyPatch, store: SiteStore
+) -> None:
+    monkeypatch.setattr(process_notes, "_LONGEST_HOLD", 0.05)
+    notes, writes, goes_on = notes_of(Role.SCHEDULER), threading.Event(), threading.Event()
+    notes.note(Role.SCHEDULER)
+
+    def describe(*_: object) -> dict[str, object]:
+        writes.set()
+        assert goes_on.wait(30)
+        return {}
+
+    stuck = ProcessNotes(lambda: Role.TRIGGERER, describe, 0.01)
+    stuck.begin()
+    assert writes.wait(30)
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    notes.end()
+    assert [found.role for found in store.processes.all()[1]] == [Role.SCHEDULER], "its row is left to age"
+    goes_on.set()
+    wait_until(lambda: len(store.processes.all()[1]) == 2, "the note goes on", 30)
+    stuck.end()
