@@ -124,7 +124,7 @@ def test_a_parameter_that_is_declared_twice_is_told_of_once() -> None:
 
 def test_what_the_store_says_is_never_unexpected_without_a_reason() -> None:
     # These come from work that no request does; a route that lets one through has a mistake.
-    inner = {"StoreError", "LeaseLost", "PlaceTaken", "SiteStateChanged", "SiteInUse"}
+    inner = {"StoreError", "LeaseLost", "PlaceTaken", "SiteStateChanged", "SiteInUse", "SubmissionsHeld", "BackupError"}
     kinds, found = set[type[StoreError]](), [StoreError]
     while found:
         kinds.add(kind := found.pop())
