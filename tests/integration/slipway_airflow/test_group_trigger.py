@@ -28,6 +28,7 @@ from strategy_lib.settings import SLIPWAY_NODE_KEY_FILE
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
 from tests.support.sites import document, group, node, site
+from tests.support.stores import administer
 
 HANGS = 300.0
 KEY = "6"
@@ -192,12 +193,19 @@ def test_rule_12_two_triggerers_at_once_send_each_node_once(side_by_side: Drivin
     ]
 
 
-def test_what_only_the_task_can_judge_is_left_to_it(side_by_side: Driving, simulator: Simulator) -> None:
+def test_what_only_the_task_can_judge_is_left_to_it(
+    side_by_side: Driving, simulator: Simulator, store_url: str
+) -> None:
     store, action = side_by_side.store, side_by_side.action
     # The action is paused: nothing begins.
     store.actions.set_paused(action.id, True)
     run(side_by_side, ["one"])
     store.actions.set_paused(action.id, False)
+    # The store is a copy of which nobody has said what it is (rule 61).
+    skip = "SET session_replication_role = replica"
+    administer(store_url, skip, "UPDATE store_state SET database_id = database_id + 1")
+    run(side_by_side, ["one"])
+    administer(store_url, skip, "UPDATE store_state SET database_id = database_id - 1")
     # The task of this one was cleared, and goes on under its new key.
     store.groups.open_attempt(action.id, "one", "7")
     run(side_by_side, ["one"])

@@ -145,3 +145,15 @@ def test_a_machine_that_maas_deletes_with_its_release_is_destroyed(
         evidence = one.evidence(TaskRef("slipway-a-3"), NAMES[:2])
         assert evidence.over, "other processes know it, too"
         assert judge(Phase.DESTROY, NAMES[:2], evidence).succeeded == {"m0001"}
+
+
+def test_rule_61_tags_of_another_store_are_left_alone(run: Outcome) -> None:
+    """Those of the own store, and of Slipway 0.9.0, are deleted once their tasks are over."""
+    action = "01M8J7TQMDR5E8R7BAVGWE91JH"
+    theirs, ours, older = f"slipway-theirs22-{action}-1", f"slipway-mystore1-{action}-2", f"slipway-{action}-3"
+    for reference in (theirs, older, ours):
+        run(Phase.PREPARE, reference, ["m0001"])
+    newest = f"slipway-mystore1-{action}-4"
+    run(Phase.DEPLOY, newest, ["m0001"])
+    tags = {one["name"] for one in client()._api.http.get("/api/2.0/tags/").data if one["name"].startswith("slipway-")}
+    assert tags == {theirs, newest}
