@@ -260,6 +260,7 @@ main()
 """
 
 
+@pytest.mark.endurance
 def test_a_rotation_that_is_killed_at_any_piece_is_gone_on_with(url: str, keys: Path) -> None:
     with SiteStore.open(url) as store:
         commit_all(store, passphrase(), PASSPHRASE)
