@@ -25,7 +25,14 @@ FEEDBACK = {
     *("counts.merge", "counts.rebuild", "drifts.close_others", "events.add", "events.prune", "groups.finish"),
     # It writes nothing, and is asked whether it might.
     "home.require_own",
-    *("groups.interrupt", "groups.mapped", "groups.open_attempt", "groups.save_criteria", "groups.save_plan"),
+    *(
+        "home.note_compared",
+        "groups.interrupt",
+        "groups.mapped",
+        "groups.open_attempt",
+        "groups.save_criteria",
+        "groups.save_plan",
+    ),
     *("leases.give_up", "leases.renew", "leases.renew_all", "leases.take", "locks.acquire", "locks.release"),
     *("locks.take_over", "node_errors.acknowledge", "node_reports.notify", "node_troubles.tell"),
     *("nodes.record_conditions", "nodes.take_signatures", "object_changes.record", "object_changes.route"),
