@@ -89,8 +89,13 @@ class LazyLogin:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve one request; all but a login pass."""
         if scope["type"] == "lifespan":
-            # What that loads does not delay the start.
-            threading.Thread(target=self._begin_notes, name="process note", daemon=True).start()
+            # Loaded before the first request: a second thread that loads the same packages meanwhile deadlocks, and
+            # Python then leaves them half loaded for good. What is asked for the first note does not delay the start.
+            from slipway_airflow.process_environment import api_server_notes
+
+            threading.Thread(
+                target=self._begin_notes, args=(api_server_notes,), name="process note", daemon=True
+            ).start()
             try:
                 await self._app(scope, receive, send)
             finally:
@@ -106,10 +111,8 @@ class LazyLogin:
             self._slowed = SlowedLogin(self._app)
         await self._slowed(scope, receive, send)
 
-    def _begin_notes(self) -> None:
-        from slipway_airflow.process_environment import api_server_notes
-
-        self._notes = api_server_notes()
+    def _begin_notes(self, notes: Callable[[], ProcessNotes]) -> None:
+        self._notes = notes()
         self._notes.begin()
 
 
