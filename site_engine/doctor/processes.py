@@ -8,6 +8,7 @@ from typing import Any, Final
 from site_engine.doctor.facts import Facts, Finding, Level, places, settings_of
 from site_store import ProcessRecord, Role
 from strategy_lib.airflow_settings import KEYS, variable
+from strategy_lib.settings import SLIPWAY_STORE_KEYS_FILE
 
 _NEEDED: Final = {
     Role.API_SERVER: ("airflow api-server", "nobody can be served, and no task can begin"),
@@ -90,7 +91,7 @@ def _versions(facts: Facts) -> Iterator[Finding]:
             Level.ERROR,
             f"different versions of Slipway run: {'; '.join(said)}; this command is {facts.version}",
             "they may read and write the store in different ways",
-            f"pip install slipway=={facts.version}   (where there is another one; then restart what runs there)",
+            f"pip install slipway-{facts.version}-*.whl   (where there is another one; then restart what runs there)",
         )
     schemas = _grouped(here, lambda one: one.store_schema)
     for schema, found in schemas.items():
@@ -110,6 +111,8 @@ def _keys(facts: Facts) -> Iterator[Finding]:
         having = [one for one in facts.counted(*key.read_by) if "keys" in one.environment]
         values = _grouped(having, lambda one, name=key.name: tuple(one.environment["keys"].get(name, ())))  # type: ignore[misc]
         line = f"{key.variable}=…"
+        if key.name == SLIPWAY_STORE_KEYS_FILE.name:
+            line += f" or, where no such file is named, {variable('core.fernet_key')}=…"
         if missing := values.pop((), []):
             what = f"{key.label} is not set for {places(missing)}"
             yield Finding(
@@ -131,23 +134,26 @@ def _keys(facts: Facts) -> Iterator[Finding]:
 
 def _dags_alike(facts: Facts) -> Iterator[Finding]:
     reading = facts.counted(Role.DAG_PROCESSOR, Role.SCHEDULER, Role.WORKER)
+    files = _grouped(reading, lambda one: one.environment.get("dags"))
+    if len(files) < 2:
+        return
+    # Airflow looks a task's DAG up below the folder of its own machine: where the files are the same, paths may differ.
     folders = _grouped(reading, lambda one: tuple(one.environment.get("dag_folders", ())))
     if len(folders) > 1:
         said = [f"{', '.join(paths)} ({places(found)})" for paths, found in folders.items()]
         yield Finding(
             Level.ERROR,
-            f"the folder of DAGs is not the same everywhere: {'; '.join(said)}",
-            "a worker does not find the DAG of its task; the path holds the version of Python",
-            f"{variable('core.dags_folder')}=…   (what `slipway dags path` prints, the same path on all machines)",
+            f"the folders of DAGs hold different files: {'; '.join(said)}",
+            "a worker does not find the DAG of its task, or another one than its scheduler takes it for",
+            f"{variable('core.dags_folder')}=…   (what `slipway dags path` prints, on each of these machines)",
         )
-    files = _grouped(reading, lambda one: one.environment.get("dags"))
-    if len(files) > 1 and len(folders) == 1:
+    else:
         said = [places(found) for found in files.values()]
         yield Finding(
             Level.ERROR,
             f"the files of DAGs differ between {' and '.join(said)}",
             "a task is not what its scheduler takes it for",
-            "pip install --force-reinstall slipway   (the same version on all of these machines)",
+            "pip install --force-reinstall slipway-*.whl   (the same wheel on all of these machines)",
         )
 
 

@@ -151,7 +151,7 @@ MISTAKES = {
         said(Role.WORKER, "worker1", keys={"SLIPWAY_STORE_KEYS_FILE": ["other"]}),
         Level.ERROR,
         "SLIPWAY_STORE_KEYS_FILE is not the same everywhere: worker on worker1 differs from",
-        "SLIPWAY_STORE_KEYS_FILE=…   (for worker on worker1",
+        "SLIPWAY_STORE_KEYS_FILE=… or, where no such file is named, AIRFLOW__CORE__FERNET_KEY=…   (for worker on",
     ),
     "celery 5.7": (
         said(Role.SCHEDULER, "control1", packages={"celery": "5.7.0"}),
@@ -231,7 +231,7 @@ MISTAKES = {
         changed(Role.WORKER, "worker2", version="0.9"),
         Level.ERROR,
         "different versions of Slipway run: ",
-        "pip install slipway==1.0",
+        "pip install slipway-1.0-*.whl",
     ),
     "code of another schema": (
         changed(Role.TRIGGERER, "control2", store_schema="0100"),
@@ -343,7 +343,7 @@ MISTAKES = {
         "airflow api-server",
     ),
     "another folder of DAGs": (
-        said(Role.WORKER, "worker3", dag_folders=["/opt/python3.12/dags"]),
+        said(Role.WORKER, "worker3", dag_folders=["/opt/python3.12/dags"], dags="of an empty folder"),
         Level.ERROR,
         "/opt/python3.12/dags (worker on worker3)",
         "AIRFLOW__CORE__DAGS_FOLDER=…",
@@ -352,7 +352,7 @@ MISTAKES = {
         said(Role.WORKER, "worker3", dags="other"),
         Level.ERROR,
         "the files of DAGs differ between",
-        "pip install --force-reinstall slipway",
+        "pip install --force-reinstall slipway-*.whl",
     ),
     "fewer tasks than slots": (
         setting(Role.SCHEDULER, "core.parallelism", "8", "control1"),
@@ -401,6 +401,10 @@ def test_each_row_of_a_setting_fits_what_it_says_to_use(row: Any) -> None:
     wrong = {"True": "False", "False": "True"}.get(row.use, "-1" if row.is_good("999999") else "999999")
     report = judge(setting(Role(row.read_by[0]), row.name, wrong)(WELL))
     assert [finding.fix.split("   ")[0] for finding in report.findings] == [row.line()]
+
+
+def test_the_same_files_of_dags_in_another_folder_are_no_mistake() -> None:
+    assert judge(said(Role.WORKER, "worker3", dag_folders=["/opt/python3.12/dags"])(WELL)).findings == []
 
 
 def test_what_was_asked_just_now_is_said_once() -> None:
