@@ -138,14 +138,15 @@ def follow_unfinished(follow: Follow) -> Job:
     Each site's provisioner is compared with the store once since the process began, and once after a failover.
     """
     left: set[str] | None = None
-    was_failover = False
 
     def work(controller: Controller) -> None:
-        nonlocal left, was_failover
+        nonlocal left
         store = controller.store
-        before, was_failover = was_failover, store.home.is_failover()
-        if left is None or (was_failover and not before):
+        is_failover = store.home.is_failover()
+        if left is None or is_failover:
             left = set(store.home.sites_to_compare())
+        if is_failover and not left:
+            store.home.end_failover()
         wanted = left
 
         def look(site: str) -> str | None:

@@ -10,6 +10,7 @@ from site_store.nodes.drifts import is_drifted, is_powered_on
 from site_store.records import OPEN
 from site_store.sql.database import Repository
 from site_store.sql.errors import StoreError
+from site_store.sql.home import keep_newest_op
 from site_store.sql.postgresql import clock, insert
 from site_store.status.counting import touch_site
 from site_store.status.events import EventKind, NewEvent, write_node_events
@@ -137,6 +138,7 @@ def _remove(tx: Connection, site: str) -> None:
     own = own.where(action.c.site == site, action.c.connection.is_not(None), action.c.connection.not_in(others))
     tx.execute(delete(provisioner_call).where(provisioner_call.c.owner.in_(own)))
     tx.execute(delete(owner).where(owner.c.name.in_(own)))
+    keep_newest_op(tx)
     # Tables with a foreign key come before those that they name.
     for table in reversed(metadata.sorted_tables):
         if "site" in table.c and table is not status_count:

@@ -33,7 +33,8 @@ _WHY: Final = {
 }
 
 # A managed PostgreSQL may keep its system identifier to itself: then the other two count. The table's number is that
-# of the very row that is read.
+# of the very row that is read. What the sequence of operations says is not the newest of them: behind a crash, and on a
+# replica, it is up to 32 ahead.
 _FUNCTIONS: Final = f"""
 CREATE OR REPLACE FUNCTION slipway_system() RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -56,7 +57,7 @@ END
 $$;
 
 CREATE OR REPLACE FUNCTION slipway_newest_op() RETURNS bigint LANGUAGE sql STABLE AS $$
-    SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence('operation', 'op')::regclass), 0)
+    SELECT greatest((SELECT max(op) FROM operation), (SELECT known_op FROM store_state), 0)
 $$;
 
 CREATE OR REPLACE FUNCTION slipway_held() RETURNS text LANGUAGE plpgsql STABLE AS $$
@@ -98,20 +99,26 @@ _INCARNATION: Final = text("SELECT incarnation FROM store_state")
 _SETTLE: Final = text(
     "UPDATE store_state SET system_id = slipway_system(), database_id = slipway_database(), table_id = tableoid, "
     "timeline = slipway_timeline(), compared = NULL, newer_op = NULL, "
+    "known_op = pg_sequence_last_value(pg_get_serial_sequence('operation', 'op')::regclass), "
     "incarnation = coalesce(:incarnation, incarnation) RETURNING incarnation"
 )
 _SITES: Final = text(
-    "SELECT DISTINCT site FROM operation WHERE sending IS NOT NULL "
-    "AND site NOT IN (SELECT site FROM site_stop WHERE at <= clock_timestamp()) ORDER BY site"
+    "SELECT site FROM (SELECT site FROM operation WHERE sending IS NOT NULL "
+    "UNION SELECT site FROM action WHERE state IN ('pending', 'running') AND NOT dry_run) AS one "
+    "WHERE site NOT IN (SELECT site FROM site_stop WHERE at <= clock_timestamp()) AND NOT EXISTS "
+    "(SELECT FROM store_state WHERE (compared::jsonb ->> site)::bigint = slipway_timeline()) ORDER BY site"
 )
 _NEWER: Final = text(
     "UPDATE store_state SET newer_op = :op WHERE :op > slipway_newest_op() AND :op > coalesce(newer_op, 0)"
 )
 _COMPARED: Final = text(
-    "UPDATE store_state SET compared = coalesce(compared::jsonb, '[]'::jsonb)::jsonb - :site || to_jsonb(:site) "
-    "WHERE slipway_held() = :failover RETURNING compared"
+    "UPDATE store_state SET compared = coalesce(compared::jsonb, '{}'::jsonb) "
+    "|| jsonb_build_object(CAST(:site AS text), slipway_timeline()) WHERE slipway_held() = :failover"
 )
-_TOOK_OVER: Final = text("UPDATE store_state SET timeline = slipway_timeline(), compared = NULL")
+_KEEP_NEWEST: Final = text("UPDATE store_state SET known_op = slipway_newest_op()")
+_TOOK_OVER: Final = text(
+    "UPDATE store_state SET timeline = slipway_timeline(), compared = NULL WHERE slipway_held() = :failover"
+)
 
 
 def install(tx: Connection) -> None:
@@ -137,6 +144,11 @@ def settle(tx: Connection, *, new_incarnation: bool) -> str:
     return found
 
 
+def keep_newest_op(tx: Connection) -> None:
+    """Keep the number of the newest operation, before operations are deleted: a provisioner may still show them."""
+    tx.execute(_KEEP_NEWEST)
+
+
 def newer_op(tx: Connection) -> int:
     """Return the newest operation that a provisioner has shown, and that the store did not know; 0: none."""
     return int(tx.scalar(text("SELECT newer_op FROM store_state")) or 0)
@@ -156,6 +168,11 @@ def require_own(tx: Connection) -> str:
     return incarnation
 
 
+def _end_failover(tx: Connection) -> None:
+    if not tx.scalars(_SITES).all():
+        tx.execute(_TOOK_OVER, {"failover": FAILOVER})
+
+
 class Home(Repository):
     """Whether the store may have anything sent."""
 
@@ -168,7 +185,10 @@ class Home(Repository):
         return bool(self._database.read_once(lambda tx: tx.execute(_LOOK).one().held) == FAILOVER)
 
     def sites_to_compare(self) -> list[str]:
-        """Return the sites for which something was ever sent, and that are not stopped."""
+        """Return the sites for which something was sent, or is about to be: that it was may be lost.
+
+        Those that are stopped are left out, and those that were compared since a failover.
+        """
         return list(self._database.read_once(lambda tx: tx.scalars(_SITES).all()))
 
     def note_compared(self, site: str, newest: int | None) -> None:
@@ -181,11 +201,14 @@ class Home(Repository):
         def work(tx: Connection) -> None:
             if newest is not None:
                 tx.execute(_NEWER, {"op": newest})
-            compared = tx.scalar(_COMPARED, {"site": site, "failover": FAILOVER})
-            if compared is not None and set(tx.scalars(_SITES)).issubset(compared):
-                tx.execute(_TOOK_OVER)
+            tx.execute(_COMPARED, {"site": site, "failover": FAILOVER})
+            _end_failover(tx)
 
         self._database.write(work)
+
+    def end_failover(self) -> None:
+        """End a failover behind which no site is left to compare: nothing was sent, or the last was stopped."""
+        self._database.write(_end_failover)
 
     def require_own(self) -> None:
         """Make sure that this process may have something sent now.

@@ -112,9 +112,11 @@ store_state = Table(
     # The key of digests over texts with secrets, encrypted as these are; NULL: there never was any.
     Column("digest_key", LargeBinary),
     # PostgreSQL's timeline: another one where a replica took over (NULL: it does not tell). The sites that were
-    # compared with their provisioners since.
+    # compared with their provisioners since, each with the timeline then.
     Column("timeline", BigInteger),
     Column("compared", Json),
     # An operation of this store that a provisioner shows, and that was newer than all that the store knew.
     Column("newer_op", BigInteger),
+    # Operations up to this number count as known without a row: the store was put back, or a site deleted.
+    Column("known_op", BigInteger),
 )

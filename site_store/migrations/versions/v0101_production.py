@@ -32,6 +32,7 @@ def upgrade() -> None:
         sa.Column("timeline", sa.BigInteger()),
         sa.Column("compared", sa.JSON()),
         sa.Column("newer_op", sa.BigInteger()),
+        sa.Column("known_op", sa.BigInteger()),
         sa.PrimaryKeyConstraint("id", name="pk_store_state"),
     )
     op.create_table(

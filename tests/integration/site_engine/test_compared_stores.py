@@ -15,7 +15,7 @@ from tests.support.stores import administer
 
 @pytest.fixture
 def sent(begin: Begin, store: SiteStore) -> SiteStore:
-    """Return a store by which something was sent for the site alpha; for beta nothing was."""
+    """Return a store by which something was sent for the site alpha, and for beta something is about to be."""
     begin(site([node("a")], [group("all")])).finish()
     begin(site([node("b")], [group("all")]), "run-2", "beta")
     return store
@@ -44,9 +44,24 @@ def test_each_site_is_compared_once_and_again_after_a_failover(
         return list(asked)
 
     job = follow_unfinished(follow)
-    assert looks(job) == [("alpha", True), ("alpha", True)], "once more, as the first time there was no answer"
+    both = [("alpha", True), ("beta", True)]
+    assert looks(job) == [*both, ("alpha", True)], "once more, as the first time there was no answer"
     assert looks(job) == []
     administer(store_url, "SET session_replication_role = replica", "UPDATE store_state SET timeline = timeline + 1")
-    assert looks(job) == [("alpha", True)]
+    assert looks(job) == both
     assert sent.home.held() is None
-    assert looks(follow_unfinished(follow)) == [("alpha", True)], "another process begins anew"
+    assert looks(follow_unfinished(follow)) == both, "another process begins anew"
+
+
+def test_a_failover_of_a_store_by_which_nothing_was_sent_ends_by_itself(
+    store: SiteStore, clock: FakeClock, store_url: str
+) -> None:
+    def follow(name: str, _: Lease, compare: bool) -> Followed:
+        raise AssertionError(f"nothing is to be asked: {name}, {compare}")
+
+    administer(store_url, "SET session_replication_role = replica", "UPDATE store_state SET timeline = timeline + 1")
+    assert store.home.is_failover()
+    leader = Controller(store, "one", [follow_unfinished(follow)], lambda: clock.now().timestamp())
+    leader.look()
+    leader.give_up()
+    assert store.home.held() is None

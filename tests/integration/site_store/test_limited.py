@@ -26,6 +26,7 @@ FEEDBACK = {
     # It writes nothing, and is asked whether it might.
     "home.require_own",
     *(
+        "home.end_failover",
         "home.note_compared",
         "groups.interrupt",
         "groups.mapped",
