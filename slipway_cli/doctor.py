@@ -63,6 +63,8 @@ def gather(profile: str | None) -> Facts:
     try:
         where = server_config(profile, None)
     except SlipwayCliError as error:
+        if profile:
+            raise  # A name that is misspelt is no installation in which nothing is wrong.
         not_looked_at.append(f"Airflow's health and DAGs, and provisioners: {error}")
     else:
         with contextlib.closing(ApiSession.with_token(where.url, where.user or "", where.token, _ANSWER)) as session:

@@ -49,6 +49,11 @@ def resolve(url: str | None = None, environment: Mapping[str, str] | None = None
         raise StoreNotConfigured(
             f"{origin} cannot be read: it should look like postgresql://user:password@host:5432/slipway"
         ) from None
+    if "@" in (parsed.host or ""):
+        # What stands there is the end of the password: no message may show it.
+        raise StoreNotConfigured(
+            f"{origin} has a second @: one in a password is written as %40, a / as %2F, a % as %25, a # as %23"
+        )
     driver = _DRIVERS.get(parsed.drivername)
     if driver is None:
         raise StoreNotConfigured(

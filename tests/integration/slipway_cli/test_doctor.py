@@ -51,6 +51,14 @@ def test_a_store_that_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyPatc
     assert report["looked_at"] == []
 
 
+def test_a_profile_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with new_store() as url:
+        status, output = ask(monkeypatch, url, "--profile", "misspelt")
+    assert status != 0
+    assert "there is no profile 'misspelt'" in output
+    assert "Nothing is wrong" not in output
+
+
 def test_processes_are_judged_and_no_server_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     with new_store() as url, SiteStore.open(url) as store:
         for role in (*Role, "of tomorrow"):

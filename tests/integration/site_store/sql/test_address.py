@@ -85,3 +85,10 @@ def test_what_the_database_refuses_is_not_repeated_either(store: SiteStore) -> N
         store.actions.ensure("d", "r", NewAction(f"{SECRET}\0", "north", 1, {}, "ann"))
     assert not isinstance(caught.value, StoreUnavailable)
     assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_password_with_an_at_sign_is_never_shown_as_a_host() -> None:
+    with pytest.raises(StoreNotConfigured) as refused:
+        resolve("postgresql://slipway:ge@heim@db/slipway")
+    assert "%40" in str(refused.value)
+    assert "heim" not in str(refused.value)
