@@ -284,7 +284,7 @@ class Killed(BaseException):
 def killing(monkeypatch: pytest.MonkeyPatch, store: SiteStore, every: int, *, after: bool) -> Callable[[], int]:
     """Have each so manieth write to the store be the last of its process; return how many there were."""
     database, writes = store._database, 0
-    write = database.write
+    write = database.write_at
 
     def counted(work: Callable[..., T]) -> T:
         nonlocal writes
@@ -295,7 +295,7 @@ def killing(monkeypatch: pytest.MonkeyPatch, store: SiteStore, every: int, *, af
             write(work)
         raise Killed
 
-    monkeypatch.setattr(database, "write", counted)
+    monkeypatch.setattr(database, "write_at", counted)
     return lambda: writes
 
 

@@ -301,5 +301,5 @@ def test_while_the_store_is_away_a_list_is_asked_for_at_once(
     def away(*_: object) -> None:
         raise StoreUnavailable("away")
 
-    monkeypatch.setattr(shared._database, "write", away)
+    monkeypatch.setattr(shared._database, "write_at", away)
     assert lists(shared, ticking).read("list", server.ask, 20.0) == "1"

@@ -31,6 +31,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "select_nodes": (DesignSource("d"), ()),
     "submit": (Phase.PREPARE, DesignSource("d"), ("n1",), "r"),
     "find": ("r",),
+    "newest_op": ("s",),
     "task": ("t",),
     "task_tree": ("t", "n1"),
     "evidence": ("t", ("n1",)),
