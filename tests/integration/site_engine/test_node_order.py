@@ -301,7 +301,7 @@ def killing(monkeypatch: pytest.MonkeyPatch, store: SiteStore, every: int, *, af
 
 @pytest.mark.endurance
 @pytest.mark.parametrize("after", [False, True], ids=["before a write", "after a write"])
-@pytest.mark.parametrize("every", [11, 13])
+@pytest.mark.parametrize("every", [13, 17])
 def test_a_redeploy_goes_on_after_every_crash(
     begin: Begin, fake: FakeProvisioner, monkeypatch: pytest.MonkeyPatch, every: int, after: bool
 ) -> None:
