@@ -55,8 +55,7 @@ def test_a_profile_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch)
     with new_store() as url:
         status, output = ask(monkeypatch, url, "--profile", "misspelt")
     assert status != 0
-    assert "there is no profile 'misspelt'" in output
-    assert "Nothing is wrong" not in output
+    assert output.startswith("Error: there is no profile 'misspelt'")
 
 
 def test_processes_are_judged_and_no_server_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
