@@ -172,7 +172,9 @@ def test_it_asks_every_sites_provisioner(store: SiteStore, started: Start, dead:
         "provisioner of site default",
         "provisioners",
         "repairs",
+        "rights of the controller",
         "roll-up",
+        "trying rights",
         "unfinished provisioner tasks",
         "watchers",
     }
