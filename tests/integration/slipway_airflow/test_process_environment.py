@@ -11,6 +11,7 @@ import pytest
 
 from site_engine.monitoring.process_notes import digest_with
 from site_store import ProcessNote, Role, SiteStore
+from slipway_airflow import process_environment
 from slipway_airflow.process_environment import (
     ApiServerNote,
     describe,
@@ -55,7 +56,9 @@ def test_no_secret_is_noted_and_the_same_key_has_the_same_digest(
     assert (said["dag_folders"], said["servers"]["airflow"]) == ([str(tmp_path)], "db:6543")
 
 
-def test_a_worker_is_noted_once_in_a_task_s_process(store: SiteStore) -> None:
+def test_a_worker_is_noted_once_in_a_task_s_process(monkeypatch: pytest.MonkeyPatch, store: SiteStore) -> None:
+    # Tasks of other tests may have run in this process.
+    monkeypatch.setattr(process_environment, "_noted", set())
     note_task(store)
     (found,) = store.processes.all()[1]
     assert found.role == Role.WORKER
