@@ -61,16 +61,17 @@ class Refused(Exception):
 
 
 def signature(key: bytes, *parts: str) -> str:
-    """Return what shows that a text comes from somebody who has the key, in hexadecimal digits: of a request, or by
-    version 1 of an answer."""
+    """Return what shows that a text comes from somebody who has the key, in hexadecimal digits."""
     return hmac.new(key, "\n".join(parts).encode(), hashlib.sha256).hexdigest()
 
 
-def answer_signature(key: bytes, node: str, nonce: str, body: bytes) -> str:
-    """Return the signature of an answer by version 2: it holds for this node alone (rule 63).
+def answer_signature(key: bytes, node: str | None, nonce: str, body: bytes) -> str:
+    """Return the signature of an answer: by version 2 it holds for this node alone (rule 63). Without a node: version 1.
 
-    Each part stands behind its length in bytes, so that no two answers are one text; none is one of version 1.
+    Each part of version 2 stands behind its length in bytes: no two answers are one text, and none is one of version 1.
     """
+    if node is None:
+        return hmac.new(key, b"\n".join((b"answer", nonce.encode(), body)), hashlib.sha256).hexdigest()
     parts = (b"answer 2", node.encode(), nonce.encode(), body)
     return hmac.new(key, b"".join(len(part).to_bytes(8, "big") + part for part in parts), hashlib.sha256).hexdigest()
 
@@ -196,7 +197,7 @@ class Agent:
             status, body = refused.status, {"error": str(refused)}
         text = json.dumps(body)
         if state:
-            signed = sign_answer(self._key, node, nonce, text)
+            signed = answer_signature(self._key, node, nonce, text.encode())
         writer.write(
             f"HTTP/1.1 {status} {_PHRASES[status]}\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(text)}\r\nX-Slipway-Signature: {signed}\r\n"
@@ -282,13 +283,6 @@ def require_own(node: str | None, names: tuple[str, ...]) -> None:
     if node is not None and node not in names:
         own = " or ".join(names)
         raise Refused(421, f"this agent speaks for {own}, not for {node[:200]}: set SLIPWAY_NODE_NAME if that is wrong")
-
-
-def sign_answer(key: bytes, node: str | None, nonce: str, text: str) -> str:
-    """Return the signature of an answer, by the version in which it was asked for."""
-    if node is None:
-        return signature(key, "answer", nonce, text)
-    return answer_signature(key, node, nonce, text.encode())
 
 
 def why_stopping() -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import hashlib
 import hmac
 import resource
 import secrets
@@ -198,10 +197,10 @@ def _why_refused(body: bytes) -> str:
 
 def _signed_by(key: bytes, node: str, nonce: str, body: bytes, signed: str) -> int:
     """Return by which version an answer is signed for a node; 0: by none."""
-    if hmac.compare_digest(signed.encode(), answer_signature(key, node, nonce, body).encode()):
-        return 2
-    old = hmac.new(key, b"\n".join((b"answer", nonce.encode(), body)), hashlib.sha256).hexdigest()
-    return 1 if hmac.compare_digest(signed.encode(), old.encode()) else 0
+    for version, named in ((2, node), (1, None)):
+        if hmac.compare_digest(signed.encode(), answer_signature(key, named, nonce, body).encode()):
+            return version
+    return 0
 
 
 Answer = Reported | str

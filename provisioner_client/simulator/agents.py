@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 from provisioner_client.node_agent.agent import (
     CLOCKS_DIFFER,
     Refused,
+    answer_signature,
     parse_target,
     require_own,
-    sign_answer,
     signature,
 )
 from provisioner_client.simulator.http.answer import Answer, json_answer
@@ -65,7 +65,7 @@ class SimulatedAgents:
         except Refused as refused:
             return json_answer({"error": str(refused)}, refused.status)
         answer = json_answer({"state": state, "reason": reason})
-        return answer.with_headers(("X-Slipway-Signature", sign_answer(key, node, nonce, answer.body.decode())))
+        return answer.with_headers(("X-Slipway-Signature", answer_signature(key, node, nonce, answer.body)))
 
     def stop(self) -> None:
         """Let all go that wait."""

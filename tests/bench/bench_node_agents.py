@@ -29,7 +29,7 @@ from pathlib import Path
 
 import yaml
 
-from provisioner_client.node_agent.agent import parse_head, parse_target, sign_answer, signature
+from provisioner_client.node_agent.agent import answer_signature, parse_head, parse_target, signature
 from site_store import SiteStore
 from tests.bench.bench_node_states import MOST_MB, SITE, listed, names
 from tests.bench.harness import Table, megabytes, new_store, options, processor_seconds
@@ -122,7 +122,7 @@ class OneRequest(asyncio.Protocol):
     def answer(self) -> None:
         """Say how the node is, and end."""
         text = json.dumps({"state": self._agents.words[self._node], "reason": ""})
-        signed = sign_answer(_KEY.encode(), self._name, self._nonce, text)
+        signed = answer_signature(_KEY.encode(), self._name, self._nonce, text.encode())
         head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(text)}\r\nX-Slipway-Signature: {signed}\r\n\r\n"
         self._transport.write((head + text).encode())
         self._transport.close()
