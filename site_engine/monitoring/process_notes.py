@@ -7,7 +7,6 @@ Slipway's runs again and again in a scheduler. What goes wrong is logged once, a
 from __future__ import annotations
 
 import hashlib
-import hmac
 import importlib.metadata
 import logging
 import os
@@ -24,6 +23,7 @@ from typing import Any, Final
 from site_engine.version import version
 from site_store import ProcessNote, Role, SiteStore, StoreError
 from site_store.sql.fence import CURRENT
+from site_store.sql.sealing import fingerprint
 from site_store.sql.sealing import read_keys
 from strategy_lib.actors import Actor
 from strategy_lib.settings import SLIPWAY_STORE_KEYS_FILE
@@ -67,11 +67,7 @@ os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_c
 
 def digest_with(salt: str) -> Digest:
     """Return what makes digests of keys: the same key has the same digest in this installation, and in no other."""
-
-    def digest(name: str, value: str) -> str:
-        return hmac.new(salt.encode(), f"{name}\0{value}".encode(), hashlib.sha256).hexdigest()[:32]
-
-    return digest
+    return lambda name, value: fingerprint(salt, value, name)
 
 
 def common_environment(folders: Iterable[Path]) -> dict[str, Any]:

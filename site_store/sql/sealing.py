@@ -94,14 +94,15 @@ def _read(file: Path, origin: str) -> str:
         raise StoreNotConfigured(f"{origin}: {file} cannot be read ({reason})") from error
 
 
-def fingerprint(salt: str, key: str) -> str:
+def fingerprint(salt: str, key: str, name: str = "store key") -> str:
     """Return what a key is called: 16 hexadecimal digits, that say nothing of it, nor in another installation.
 
     Parameters
     ----------
     salt : of the installation (`store.processes.salt()`).
+    name : what the key is for; the same key has another fingerprint for something else.
     """
-    return hmac.new(salt.encode(), f"store key\0{key}".encode(), hashlib.sha256).hexdigest()[: 2 * _PRINT]
+    return hmac.new(salt.encode(), f"{name}\0{key}".encode(), hashlib.sha256).hexdigest()[: 2 * _PRINT]
 
 
 class Sealing:
