@@ -23,8 +23,7 @@ from typing import Any, Final
 from site_engine.version import version
 from site_store import ProcessNote, Role, SiteStore, StoreError
 from site_store.sql.fence import CURRENT
-from site_store.sql.sealing import fingerprint
-from site_store.sql.sealing import read_keys
+from site_store.sql.sealing import fingerprint, read_keys
 from strategy_lib.actors import Actor
 from strategy_lib.settings import SLIPWAY_STORE_KEYS_FILE
 
