@@ -66,7 +66,7 @@ def signature(key: bytes, *parts: str) -> str:
 
 
 def answer_signature(key: bytes, node: str | None, nonce: str, body: bytes) -> str:
-    """Return the signature of an answer: by version 2 it holds for this node alone (rule 63); without a node, version 1.
+    """Return the signature of an answer by version 2: for this node alone (rule 63). Without a node: by version 1.
 
     Each part of version 2 stands behind its length in bytes: no two answers are one text, and none is one of version 1.
     """
