@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -18,6 +17,8 @@ VALIDATION_TIMEOUT = 300.0
 """Seconds for an answer for which the provisioner reads the whole design."""
 PROVISIONER_REASONS = frozenset({"Provisioner", "Provisioner unreachable", "Provisioner not configured"})
 """The `reason` of an answer that is about the provisioner. Any other error is the API's own, or a proxy's."""
+UNCHANGED = "Unchanged collection"
+"""The `reason` of a refusal to load what the newest revision has."""
 _COLLECTION = "design"
 _NOT_FOUND = 404
 _NO_CONTENT = 204
@@ -100,13 +101,12 @@ class SlipwayClient:
         Raises `ApiError`: the documents have errors; all of them are named.
         """
         newest = self._newest_revision(site)
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        held = {each["name"]: each["digest"] for each in newest["collections"]} if newest is not None else {}
-        if newest is not None and held == {_COLLECTION: digest}:
-            return Revision(newest["revision"], created=False)
+        held = {each["name"] for each in newest["collections"]} if newest is not None else set()
         what = f"committing {site}"
         try:
-            tag = self._load(site, text, digest, held)
+            tag = self._load(site, text, held)
+            if tag is None:
+                return Revision(newest["revision"], created=False)
             # Exactly what was just loaded is committed.
             headers = {"If-Match": tag}
             answer = self.request(
@@ -122,23 +122,29 @@ class SlipwayClient:
         found = self._get(f"reading the revisions of {site}", "/revisions", {"site": site, "limit": 1})
         return next(iter(found or ()), None)
 
-    def _load(self, site: str, text: str, digest: str, held: Mapping[str, str]) -> str:
-        """Fill the buffer; return its version as HTTP knows it."""
-        mode, tag = "replace", ""
+    def _load(self, site: str, text: str, held: Collection[str]) -> str | None:
+        """Fill the buffer; return its version as HTTP knows it. None: the newest revision has just this.
+
+        Which text a revision has, the server alone can tell: what holds secrets has a digest that nobody else can make.
+        """
+        mode, tag = "replace", None
         contents = {**dict.fromkeys(sorted(held), ""), _COLLECTION: text}
         for collection in sorted(contents, key=lambda name: name == _COLLECTION):  # what is to be removed goes first
-            if collection == _COLLECTION and held.get(_COLLECTION) == digest:
-                continue
             body = contents[collection]
-            answer = self.request(
-                f"loading {site}",
-                "POST",
-                f"/configdocs/{_quoted(collection)}",
-                {"site": site, "buffermode": mode, "empty-collection": not body},
-                data=body.encode(),
-                headers={"Content-Type": "application/x-yaml"},
-                timeout=VALIDATION_TIMEOUT,
-            )
+            try:
+                answer = self.request(
+                    f"loading {site}",
+                    "POST",
+                    f"/configdocs/{_quoted(collection)}",
+                    {"site": site, "buffermode": mode, "empty-collection": not body},
+                    data=body.encode(),
+                    headers={"Content-Type": "application/x-yaml"},
+                    timeout=VALIDATION_TIMEOUT,
+                )
+            except ApiRefused as error:
+                if isinstance(error.detail, Mapping) and error.detail.get("reason") == UNCHANGED:
+                    continue
+                raise
             mode, tag = "append", answer.headers.get("ETag", "*")
         return tag
 

@@ -7,7 +7,13 @@ No HTTP, no Airflow, and no clock but the database's.
 
 from site_store.actions.action_rows import NewAction
 from site_store.actions.site_locks import SiteBusy
-from site_store.designs.buffers import BufferChanged, BufferEmpty, BufferNotEmpty, DocumentElsewhere
+from site_store.designs.buffers import (
+    BufferChanged,
+    BufferEmpty,
+    BufferNotEmpty,
+    CollectionUnchanged,
+    DocumentElsewhere,
+)
 from site_store.designs.contents import (
     BufferMode,
     BufferRecord,

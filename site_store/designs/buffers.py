@@ -48,6 +48,10 @@ class BufferChanged(StoreError):
     """Somebody changed the buffer meanwhile: look at it again, then repeat."""
 
 
+class CollectionUnchanged(ValueRefused):
+    """The newest revision has the collection as it is: there is nothing to change."""
+
+
 class DocumentElsewhere(StoreError):
     """A document is in another collection already: change it there, or take it away there first.
 
@@ -163,7 +167,7 @@ class Buffers(Repository):
         ------
         BufferChanged : the buffer has another version.
         BufferNotEmpty : the mode does not allow it.
-        ValueRefused : the newest revision has this very text.
+        CollectionUnchanged : the newest revision has this very text.
         DocumentElsewhere : a document is in another collection already.
         ValueRefused : the name of the collection, or of a document, cannot be stored.
         NoKey : a document holds secrets, and the store has no key. KeyMissing : it is not the one that it needs.
@@ -189,7 +193,7 @@ class Buffers(Repository):
             base = revision_parts(tx, site, newest_number(tx, site))
             if (base[name].digest if name in base else EMPTY) == digest:
                 there = "the same as in" if name in base else "not in"
-                raise ValueRefused(
+                raise CollectionUnchanged(
                     f"collection {name!r} is {there} the newest revision of site {site!r}: there is nothing to change"
                 )
             others = changed(base, old if mode is BufferMode.APPEND else {})

@@ -31,6 +31,7 @@ from site_store import (
     BufferChanged,
     BufferEmpty,
     BufferNotEmpty,
+    CollectionUnchanged,
     DocumentElsewhere,
     NotFound,
     ReporterRefused,
@@ -82,6 +83,7 @@ _ANSWERS: dict[type[BaseException], tuple[int, str, bool]] = {
     BufferChanged: (409, "", True),
     DocumentElsewhere: (409, "", False),
     ValueRefused: (400, "", False),
+    CollectionUnchanged: (400, "Unchanged collection", False),
     VersionChanged: (412, "", False),
 }
 

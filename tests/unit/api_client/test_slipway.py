@@ -1,13 +1,12 @@
 """What goes over the wire to Slipway's API."""
 
-import hashlib
 import json
 
 import pytest
 import responses
 
 from api_client.session import ApiError, ApiRefused, ApiSession
-from api_client.slipway import SlipwayClient
+from api_client.slipway import UNCHANGED, SlipwayClient
 from tests.unit.api_client.conftest import URL
 
 PROVISIONER = f"{URL}/slipway/api/v1.0/provisioner"
@@ -53,9 +52,6 @@ def test_an_error_of_the_api_says_nothing_of_the_provisioner(
 API = f"{URL}/slipway/api/v1.0"
 
 
-DIGEST = hashlib.sha256("name: Zoë".encode()).hexdigest()
-
-
 def newest(wire: responses.RequestsMock, *revisions: dict[str, object]) -> None:
     wire.get(f"{API}/revisions", json=list(revisions))
 
@@ -89,12 +85,18 @@ def test_a_design_is_loaded_as_it_is_and_exactly_that_is_committed(
     assert wire.calls[-1].request.headers["If-Match"] == '"7"'
 
 
-def test_a_design_that_is_there_already_is_not_committed_again(
-    wire: responses.RequestsMock, session: ApiSession
+@pytest.mark.parametrize("others", [[], ["extra"]])
+def test_a_design_that_is_there_already_is_not_loaded_again_and_committed_where_others_go(
+    wire: responses.RequestsMock, session: ApiSession, others: list[str]
 ) -> None:
-    newest(wire, {"revision": 4, "digest": "d", "collections": [{"name": "design", "digest": DIGEST}]})
+    held = [{"name": name, "digest": "keyed"} for name in ("design", *others)]
+    newest(wire, {"revision": 4, "digest": "d", "collections": held})
+    for other in others:
+        wire.post(f"{API}/configdocs/{other}", json={}, status=201, headers={"ETag": '"1"'})
+        wire.post(f"{API}/commitconfigdocs", json={"revision": 5, "digest": "d"})
+    wire.post(f"{API}/configdocs/design", json={"message": "as it is", "reason": UNCHANGED}, status=400)
     revision = SlipwayClient(session).commit("alpha", "name: Zoë")
-    assert (revision.number, revision.created) == (4, False)
+    assert (revision.number, revision.created) == ((5, True) if others else (4, False))
 
 
 def test_a_design_takes_the_place_of_all_other_collections(wire: responses.RequestsMock, session: ApiSession) -> None:

@@ -14,6 +14,7 @@ import httpx
 import pytest
 import yaml
 
+from api_client.slipway import UNCHANGED
 from provisioner_client.protocol import ListedNode
 from site_engine.designs import ADDRESSES, INGESTER, REFUSAL_STAYS
 from site_engine.node_lists import keep_list
@@ -349,6 +350,17 @@ def test_without_a_key_of_the_store_documents_with_secrets_are_refused_and_other
     assert "collection 'secrets' is refused: it holds secrets" in refused.text
     assert "set SLIPWAY_STORE_KEYS_FILE to a file with a Fernet key" in refused.text
     assert committed(user, DESIGN) == 1
+
+
+def test_a_collection_with_secrets_that_is_there_already_is_refused_with_a_reason_that_programs_know(
+    connected: Simulator, user: httpx.Client
+) -> None:
+    text = f"{DESIGN}---\n{json.dumps(SECRET)}\n"
+    assert committed(user, text) == 1
+    again = put(user, text)
+    assert_failure(again, 400)
+    assert "there is nothing to change" in again.text
+    assert again.json()["reason"] == UNCHANGED
 
 
 def test_a_wrong_key_of_the_store_is_a_503_with_the_fingerprints(
