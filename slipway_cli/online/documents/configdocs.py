@@ -297,6 +297,8 @@ def _show_next(body: Mapping[str, Any], site_option: Sequence[str]) -> None:
         return
     step = body["next"]
     needed = [f"--{name.replace('_', '-')}" for name, is_set in step["parameters"].items() if is_set]
+    # An update may erase what is deployed: who follows these words is shown that first.
+    plan = [] if step["name"] == "deploy_site" else [" ".join(["slipway plan", step["name"], *site_option, *needed])]
     if step["why"]:
         click.echo(printable(step["why"]))
     passed_over = [str(number) for number in body.get("intermediate_commits") or []]
@@ -307,7 +309,8 @@ def _show_next(body: Mapping[str, Any], site_option: Sequence[str]) -> None:
     if body.get("forced"):
         needed.append("--continue-on-fail")
         click.echo("an action needs --continue-on-fail: the revision has errors")
-    click.echo(" ".join([f"next: slipway create action {step['name']}", *site_option, *needed, "--follow"]))
+    action = " ".join([f"slipway create action {step['name']}", *site_option, *needed, "--follow"])
+    click.echo(f"next: {'; '.join([*plan, action])}")
 
 
 def _end_with(body: Any) -> None:

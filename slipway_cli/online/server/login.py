@@ -10,7 +10,7 @@ from dataclasses import asdict
 import click
 
 from api_client.session import ApiRefused, ApiSession, ApiUnreachable
-from slipway_cli.online.server.server import Failed
+from slipway_cli.online.server.server import Failed, confirm_server
 from slipway_cli.online.server.server_config import Folder, Login, Profile, checked_url, server_config
 from slipway_cli.options import examples
 from slipway_cli.output import Columns, output_option, print_list, show_data
@@ -49,6 +49,9 @@ def login(user: str | None, password_stdin: bool, profile: str | None) -> None:
                 f"profile {where.profile} is for user {where.user}: make another one for {user}, `slipway profile add "
                 f"NAME {where.url} --user {user}`"
             )
+        if sys.stdin.isatty():
+            # Before anybody types a password for nothing.
+            confirm_server(where)
         name = user or where.user or click.prompt("User")
         password = _password(name, where.url, password_stdin)
         with contextlib.closing(ApiSession(where.url, name, password)) as session:

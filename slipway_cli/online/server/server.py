@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import IO, Any
 from urllib.parse import quote
 
@@ -26,6 +26,8 @@ Message = Mapping[str, Any]
 Sentence = Callable[[Message], str]
 
 _CODE = re.compile(r"[A-Z]+\d+")
+_ASKING = 10.0
+"""Seconds that a server has to say that it is there."""
 
 
 def messages_of(body: Any) -> list[Message]:
@@ -180,6 +182,13 @@ def _refused(where: ServerConfig, error: ApiRefused, say_of: SentenceOf) -> Fail
     return Failed(text, messages, say_of(headers), error.status, body)
 
 
+def confirm_server(where: ServerConfig) -> None:
+    """Make sure, before anybody is asked to log in, that a Slipway answers. Raises `Failed`: none does."""
+    session = ApiSession.with_token(where.url, "", None, _ASKING)
+    with closing(session), translated_errors(where):
+        session.request("asking whether a Slipway is there", "GET", "/slipway/health/live")
+
+
 class SiteServer:
     """Requests to the API of one server, about one site."""
 
@@ -191,7 +200,7 @@ class SiteServer:
         trace: Callable[[str], None] | None = None,
         timeout: float = READING,
     ) -> None:
-        """Nothing is sent yet.
+        """Nothing is sent yet; without a token, whether there is a Slipway at all is asked.
 
         Parameters
         ----------
@@ -201,9 +210,10 @@ class SiteServer:
 
         Raises
         ------
-        Failed : there is no token for this server.
+        Failed : there is no token for this server, or no Slipway there.
         """
         if where.token is None:
+            confirm_server(where)
             who = f" as {where.user}" if where.user else ""
             raise Failed(f"not logged in at {where.url}{who}: run `{where.login}`. {where.advice}")
         self.where = where

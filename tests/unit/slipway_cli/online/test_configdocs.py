@@ -127,7 +127,9 @@ def test_a_commit(slipway: Slipway, server: Server, write: Write) -> None:
     server.on("POST", "/commitconfigdocs", judged(WARNING, revision=3, site="default"), headers={"ETag": '"8"'})
     result = slipway("commit", "configdocs")
     assert result.exit_code == 0
-    assert result.stdout.startswith("committed site default as revision 3\nnext: slipway create action update_site")
+    assert result.stdout.startswith(
+        "committed site default as revision 3\nnext: slipway plan update_site; slipway create"
+    )
     assert result.stderr.endswith("/one.yaml:2: odd\n")
     assert server.request.params["force"] == server.request.params["dryrun"] == "false"
 
@@ -145,12 +147,15 @@ def test_a_forced_commit_says_what_it_overrode(slipway: Slipway, server: Server)
     ("facts", "told"),
     [
         ({"revision": 1, "deployable": True}, ["next: slipway create action deploy_site --follow"]),
-        ({"deployable": True, "intermediate_commits": []}, ["next: slipway create action update_site --follow"]),
+        (
+            {"deployable": True, "intermediate_commits": []},
+            ["next: slipway plan update_site; slipway create action update_site --follow"],
+        ),
         (
             {"forced": True, "deployable": True},
             [
                 "an action needs --continue-on-fail: the revision has errors",
-                "next: slipway create action update_site --continue-on-fail --follow",
+                "next: slipway plan update_site; slipway create action update_site --continue-on-fail --follow",
             ],
         ),
         (
@@ -158,7 +163,7 @@ def test_a_forced_commit_says_what_it_overrode(slipway: Slipway, server: Server)
             [
                 "revisions 2, 3 were never deployed: update_site passes them over, deploy_site needs "
                 "--allow-intermediate-commits",
-                "next: slipway create action update_site --follow",
+                "next: slipway plan update_site; slipway create action update_site --follow",
             ],
         ),
         (
@@ -167,12 +172,16 @@ def test_a_forced_commit_says_what_it_overrode(slipway: Slipway, server: Server)
                 "revision 3 was never deployed: update_site passes it over, deploy_site needs "
                 "--allow-intermediate-commits",
                 "an action needs --continue-on-fail: the revision has errors",
-                "next: slipway create action update_site --continue-on-fail --follow",
+                "next: slipway plan update_site; slipway create action update_site --continue-on-fail --follow",
             ],
         ),
         (
             {"next": {"name": "update_site", "parameters": {"allow_redeploy": True}, "why": "n1 is left alone"}},
-            ["n1 is left alone", "next: slipway create action update_site --allow-redeploy --follow"],
+            [
+                "n1 is left alone",
+                "next: slipway plan update_site --allow-redeploy; "
+                "slipway create action update_site --allow-redeploy --follow",
+            ],
         ),
         (
             {"forced": True, "deployable": False, "intermediate_commits": [1]},

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import requests
+import responses
 import yaml
 from rich.console import Console
 
@@ -101,11 +102,35 @@ def test_errors_come_first_and_notes_last_and_nothing_steers_the_terminal() -> N
     )
 
 
-def test_not_being_logged_in_is_told_before_anything_is_sent(slipway: Slipway, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_not_being_logged_in_is_told_where_there_is_a_server(slipway: Slipway, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLIPWAY_URL", URL)
-    result = slipway("get", "actions")
+    with responses.RequestsMock() as mock:
+        alive = mock.get(f"{URL}/slipway/health/live", status=204)
+        result = slipway("get", "actions")
+    assert "Authorization" not in alive.calls[0].request.headers
     assert result.exit_code == 1
     assert result.stderr.startswith(f"Error: not logged in at {URL}: run `slipway login`. The server is the one in")
+
+
+def test_a_port_on_which_nobody_listens_is_no_missing_login(slipway: Slipway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLIPWAY_URL", URL)
+    with responses.RequestsMock() as mock:
+        mock.get(
+            f"{URL}/slipway/health/live",
+            body=requests.ConnectionError(ConnectionRefusedError(111, "Connection refused")),
+        )
+        result = slipway("get", "actions")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: Airflow at {URL} does not answer (Connection refused). The server is the")
+
+
+def test_an_airflow_without_slipway_is_no_missing_login(slipway: Slipway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLIPWAY_URL", URL)
+    with responses.RequestsMock() as mock:
+        mock.get(f"{URL}/slipway/health/live", status=404, json={"detail": "Not Found"})
+        result = slipway("get", "actions")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: there is no Slipway at {URL}. The server is the one in SLIPWAY_URL")
 
 
 def test_a_token_that_has_expired(slipway: Slipway, server: Server) -> None:
