@@ -19,7 +19,7 @@ from api_client.slipway import SlipwayClient
 from site_engine.doctor.facts import DagFacts, Facts, Finding, Level, Report
 from site_engine.doctor.judging import judge
 from site_engine.version import version
-from site_store import SchemaNotCurrent, SiteStore, StoreError, StoreNotConfigured
+from site_store import SiteStore, StoreError, StoreUnavailable
 from site_store.sql.fence import CURRENT
 from site_store.status.leases import CONTROLLER
 from slipway_cli import SlipwayCliError
@@ -57,8 +57,10 @@ def gather(profile: str | None) -> Facts:
         with SiteStore.open() as store:
             found |= _of_store(store)
             sites = [site for site, stopped in store.site_stops.of_sites().items() if not stopped]
-    except (SchemaNotCurrent, StoreNotConfigured, StoreError) as error:
+    except StoreError as error:
         found["store_problem"] = str(error)
+        if isinstance(error, StoreUnavailable) and error.fix:
+            found |= {"store_problem": error.what, "store_fix": error.fix}
         not_looked_at.append("processes, their settings, the controller's checks and sites: the store cannot be used")
     try:
         where = server_config(profile, None)

@@ -58,7 +58,7 @@ class Facts:
     ----------
     now : the database's time.
     version, schema : of the Slipway that asks.
-    store_problem : why the store cannot be used; then nothing of it is known.
+    store_problem, store_fix : why the store cannot be used, and what to do; then nothing of it is known.
     api_problem : why the API server does not answer.
     held : why nothing is sent to a provisioner, with the command that ends it; None: it may be sent.
     controller_leads : whether a controller leads now: what checks found before is old.
@@ -72,6 +72,7 @@ class Facts:
     schema: str
     processes: Sequence[ProcessRecord] = ()
     store_problem: str | None = None
+    store_fix: str = ""
     api_problem: str | None = None
     held: str | None = None
     server: ServerFacts | None = None

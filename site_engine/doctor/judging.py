@@ -29,11 +29,8 @@ def judge(facts: Facts) -> Report:
 def _all(facts: Facts) -> Iterator[Finding]:
     if facts.store_problem is not None:
         upgrades = _UPGRADE in facts.store_problem
-        fix = (
-            _UPGRADE
-            if upgrades
-            else "SLIPWAY_DATABASE_URL=postgresql://…   (the same for this command and all processes)"
-        )
+        named = "SLIPWAY_DATABASE_URL=postgresql://…   (the same for this command and all processes)"
+        fix = facts.store_fix or (_UPGRADE if upgrades else named)
         yield Finding(Level.ERROR, facts.store_problem, "without its store Slipway does nothing", fix)
     else:
         if facts.held is not None:

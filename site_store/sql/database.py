@@ -21,9 +21,10 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from site_store.sql import fence
 from site_store.sql.address import describe
-from site_store.sql.errors import SchemaNotCurrent, StoreError, StoreUnavailable, ValueRefused
+from site_store.sql.errors import SchemaNotCurrent, StoreError, ValueRefused
 from site_store.sql.postgresql import analyse, database_time, given_clock, known_rows
 from site_store.sql.sealing import Sealing
+from site_store.sql.unreachable import explain
 
 T = TypeVar("T")
 
@@ -183,7 +184,7 @@ class Database:
         wrong = str(getattr(error.orig, "sqlstate", None) or "").startswith(_LIMIT_EXCEEDED)
         ended = getattr(error.orig, "sqlstate", None) == _ENDED_FOR_SILENCE
         if ended or (isinstance(error, OperationalError | InterfaceError) and not wrong):
-            return StoreUnavailable(f"{self.name} cannot be used at the moment ({reason}); try again")
+            return explain(self.url, self.name, error.orig)
         return ValueRefused(f"{self.name} refused what it was given: {reason}")
 
 

@@ -8,7 +8,16 @@ class StoreError(Exception):
 
 
 class StoreUnavailable(StoreError):
-    """The database could not be reached or was too busy; nothing was changed, so try again."""
+    """The database could not be reached or was too busy; nothing was changed, so try again.
+
+    Attributes
+    ----------
+    what, fix : what is wrong, and what to do; empty where the message says both.
+    """
+
+    def __init__(self, what: str, fix: str = "") -> None:
+        super().__init__(f"{what}: {fix}" if fix else what)
+        self.what, self.fix = what, fix
 
 
 class StoreNotConfigured(StoreError):

@@ -46,7 +46,8 @@ def test_a_store_without_tables_is_an_error_with_its_command(monkeypatch: pytest
 def test_a_store_that_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     report = data(monkeypatch, "postgresql://nobody:geheim@127.0.0.1:9/none")
     (finding,) = report["findings"]
-    assert finding["fix"].startswith("SLIPWAY_DATABASE_URL=postgresql://…")
+    assert finding["what"].endswith("cannot be used: nobody listens at 127.0.0.1, port 9")
+    assert finding["fix"].startswith("start PostgreSQL there, and look at its listen_addresses and port")
     assert "geheim" not in json.dumps(report)
     assert report["looked_at"] == []
 

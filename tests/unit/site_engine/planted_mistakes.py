@@ -266,6 +266,12 @@ MISTAKES = {
         "the database cannot be used (connection failed: no route: host)",
         "SLIPWAY_DATABASE_URL=postgresql://…",
     ),
+    "a database that is not there": (
+        known(store_problem="there is no database 'slipway'", store_fix="CREATE DATABASE slipway"),
+        Level.ERROR,
+        "there is no database 'slipway'",
+        "CREATE DATABASE slipway",
+    ),
     "no controller": (without(Role.CONTROLLER), Level.ERROR, "no controller runs", "slipway controller"),
     "a frozen process": (
         changed(Role.API_SERVER, "control1", last_sign=NOW - timedelta(seconds=300)),
