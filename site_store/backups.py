@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -31,6 +31,12 @@ _COPY: Final = re.compile(rb"COPY \S+ \((.*)\) FROM stdin;")
 _HEAD: Final = len(rb"\\x") + 2 * (1 + 8)
 """Characters by which COPY begins an encrypted text, that tell with which key."""
 _SECRETS: Final = ("password", "sslpassword", "passfile")
+_ARCHIVE, _GZIP, _TAR, _TAR_AT = b"PGDMP", b"\x1f\x8b", b"ustar", 257
+_PLAIN_DUMP: Final = b"PostgreSQL database dump"
+_BROKEN: Final = re.compile(
+    r"end of file|could not (read|find|uncompress)|corrupt|found unexpected|unexpected (block|data)"
+)
+"""What `pg_restore` says of a file that is damaged."""
 # Whose the schema is, and who may use it, is for the database that it is restored into.
 _NOT_OURS: Final = re.compile(r"^\d+; \d+ \d+ (SCHEMA|COMMENT - SCHEMA|ACL) ")
 _TABLE: Final = re.compile(r"^\d+; \d+ \d+ TABLE (?!DATA )(\S+) (\S+) ")
@@ -113,11 +119,9 @@ def restore(
         version, schema, _ = database.read(_facts)
         there = database.read(_tables)
     program = _program("pg_restore", version, environment)
-    listed = _run([program, "--list", str(file)], None, environment).splitlines()
+    listed = _listed(file, program, environment)
     found = {(match[1], match[2]) for line in listed if (match := _TABLE.match(line)) is not None}
-    if not any(name == VERSION_TABLE for _, name in found):
-        raise BackupError(f"{file} is no backup of a store: `slipway store backup FILE` makes one")
-    (of_schema, *_others) = sorted({schema for schema, _ in found})
+    of_schema = _schema_of(file, found)
     if of_schema != schema:
         raise BackupError(
             f"{file} is a backup of the schema {of_schema!r}, and the {database.name} is used with the schema "
@@ -144,10 +148,73 @@ def restore(
         chosen.flush()
         how = ["--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges", "--no-password"]
         how += ["--clean", "--if-exists"] if there else []
-        _run([program, *how, f"--use-list={chosen.name}", str(file)], address, environment)
+        try:
+            _run([program, *how, f"--use-list={chosen.name}", str(file)], address, environment)
+        except BackupError as error:
+            cause = "it is damaged or cut off" if _BROKEN.search(str(error)) else "PostgreSQL refused it"
+            where = f"{file} was not restored into the {describe(address)}, where nothing has changed"
+            raise BackupError(f"{where}: {cause} ({_said(error)})") from error
     with _opened(address) as database:
         _, _, stored = database.read(_facts)
     return Backup(describe(address), file.stat().st_size, stored or "", tuple(sorted(sealed)))
+
+
+def _listed(file: Path, program: str, environment: Mapping[str, str] | None) -> list[str]:
+    """Return what `pg_restore` says that a file holds, by lines. Raises `BackupError`: what the file is instead."""
+    with file.open("rb") as opened:
+        start = opened.read(_TAR_AT + len(_TAR))
+    another = "name a file that `slipway store backup FILE` has written"
+    if not start:
+        raise BackupError(f"{file} is empty: {another}")
+    if start.startswith(_GZIP):
+        raise BackupError(f"{file} is compressed by gzip: unpack it (gunzip), then restore what was in it")
+    if _PLAIN_DUMP in start:
+        raise BackupError(
+            f"{file} is a dump in plain SQL, which pg_dump writes without --format=custom: {another}; or have psql "
+            f"bring it into an empty database: psql --single-transaction -v ON_ERROR_STOP=1 -f {file}"
+        )
+    if start[_TAR_AT:] == _TAR:
+        raise BackupError(f"{file} is an archive of tar: {another}; a dump by pg_dump --format=tar is none")
+    if not start.startswith(_ARCHIVE):
+        raise BackupError(f"{file} is no dump of PostgreSQL's: {another}")
+    try:
+        return _run([program, "--list", str(file)], None, environment).splitlines()
+    except BackupError as error:
+        if "unsupported version" in str(error):
+            raise BackupError(
+                f"{file} was written by a newer pg_dump than {program} reads: install PostgreSQL's client programs of "
+                f"the version that wrote it, and have them on the PATH ({_said(error)})"
+            ) from error
+        raise BackupError(
+            f"{file} is a dump of PostgreSQL's that is damaged or cut off: compare its size with that of the original, "
+            f"and copy it again, or take another backup ({_said(error)})"
+        ) from error
+
+
+def _said(error: BackupError) -> str:
+    """Return the words of `pg_restore` in an error."""
+    said = str(error).partition("nothing has changed: ")[2] or str(error)
+    return f"pg_restore says: {said.removeprefix('pg_restore: ').removeprefix('error: ')}"
+
+
+def _schema_of(file: Path, tables: Collection[tuple[str, str]]) -> str:
+    """Return the schema of a store's tables in a dump. Raises `BackupError`: it is another's dump, or has more."""
+    own = {schema for schema, name in tables if name == VERSION_TABLE}
+    if not own:
+        names = sorted(name for _, name in tables)
+        held = f"has the tables {', '.join(names[:3])}{', …' if len(names) > 3 else ''}" if names else "has no tables"
+        raise BackupError(
+            f"{file} is a dump of another database than Slipway's: it {held}. Name a file that `slipway store backup "
+            "FILE` has written"
+        )
+    others = sorted({schema for schema, _ in tables} - own)
+    if others or len(own) > 1:
+        schemas = ", ".join(sorted(own.union(others)))
+        raise BackupError(
+            f"{file} has more than a store: it has the schemas {schemas}. Bring it into an empty database by "
+            "pg_restore, and take a backup of the store alone there (`slipway store backup FILE`)"
+        )
+    return own.pop()
 
 
 def _sealed_texts(file: Path, environment: Mapping[str, str] | None, program: str) -> tuple[str, dict[str, bytes]]:
@@ -175,7 +242,10 @@ def _sealed_texts(file: Path, environment: Mapping[str, str] | None, program: st
                     if (name := print_of(_bytes_of(stored[:_HEAD]))) is not None and name not in found:
                         found[name] = _bytes_of(stored)
     if running.returncode != 0:
-        raise BackupError(f"{file} cannot be read by {restoring}: it is damaged, and nothing has changed")
+        raise BackupError(
+            f"{file} cannot be read by {restoring}: it is damaged or cut off, and nothing has changed; compare its "
+            "size with that of the original, and copy it again, or take another backup"
+        )
     return salt, found
 
 

@@ -114,7 +114,8 @@ def _connection(site: str) -> str:
 def _looked_at(facts: Facts) -> Iterator[str]:
     if facts.store_problem is None:
         number = len(facts.counted())
-        yield f"the store, and what {number} process{'' if number == 1 else 'es'} noted ({places(facts.counted())})"
+        noted = f"what {number} process{'' if number == 1 else 'es'} noted ({places(facts.counted())})"
+        yield f"the store, {f'and {noted}' if number else 'in which no running process is noted'}"
     if facts.server is not None:
         yield "the store's PostgreSQL" + (", through a pooler" if facts.server.is_pooled else "")
     if facts.checks is not None and facts.controller_leads:

@@ -42,7 +42,12 @@ EXTRAS = sorted(set(_requirements()) - {""})
 
 def test_the_command_prints_all_pins() -> None:
     said = CliRunner().invoke(main, ["constraints"])
-    assert (said.exit_code, said.stdout) == (0, CONSTRAINTS)
+    assert (said.exit_code, _pins(said.stdout)) == (0, _pins(CONSTRAINTS))
+    comments = [line for line in said.stdout.splitlines() if line.startswith("#")]
+    assert comments[0].startswith("# The versions of all packages that this version of Slipway was tested with")
+    assert comments[1].endswith("slipway constraints > constraints.txt")
+    assert not any("uv pip" in line for line in comments), "how the file was made is of no use to who installs"
+    assert all(len(line) <= 120 for line in comments)
     assert "hash" not in CONSTRAINTS
     assert "://" not in CONSTRAINTS
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 import psycopg
@@ -88,15 +90,62 @@ def test_a_database_that_is_not_empty_is_left_alone_unless_that_is_asked_for(
 
 def test_a_restore_that_fails_changes_nothing(backed_up: Path, tmp_path: Path) -> None:
     other = empty_database()
+    whole = backed_up.read_bytes()
     cut = tmp_path / "cut.backup"
-    cut.write_bytes(backed_up.read_bytes()[:-2000])
-    with pytest.raises(BackupError, match="it is damaged, and nothing has changed"):
-        restore(cut, other)
+    for size in (5, 40, len(whole) // 3, len(whole) - 2000, len(whole) - 1):
+        cut.write_bytes(whole[:size])
+        with pytest.raises(BackupError, match="damaged or cut off") as caught:
+            restore(cut, other)
+        assert str(caught.value).startswith(str(cut)), "the sentence is ours, and pg_restore's words stand behind it"
+        assert rows(other) == {}, size
+
+
+def archive(url: str, file: Path, form: str = "custom") -> Path:
+    """Dump a database by pg_dump itself."""
+    with psycopg.connect(url) as connection:
+        program = _program("pg_dump", connection.info.server_version // 10000, None)
+    subprocess.run([program, f"--dbname={url}", f"--format={form}", f"--file={file}"], check=True)
+    return file
+
+
+def test_a_file_that_is_no_backup_is_called_what_it_is(
+    url: str, site: Scenario, backed_up: Path, tmp_path: Path
+) -> None:
+    foreign, other = empty_database(), empty_database()
+    administer(foreign, "CREATE TABLE dag_run (id int)", "CREATE TABLE invoice (id int)")
+    both = empty_database()
+    SiteStore.upgrade(both)
+    administer(both, "CREATE SCHEMA airflow", "CREATE TABLE airflow.dag_run (id int)")
+    files = {
+        "no dump of PostgreSQL's": b"no backup",
+        "is empty": b"",
+        "unpack it (gunzip)": gzip.compress(backed_up.read_bytes()),
+        "written by a newer pg_dump": b"PGDMP\x01\x63" + backed_up.read_bytes()[7:],
+    }
+    for number, content in enumerate(files.values()):
+        (tmp_path / str(number)).write_bytes(content)
+    found = {words: tmp_path / str(number) for number, words in enumerate(files)}
+    found |= {
+        "another database than Slipway's: it has the tables dag_run, invoice": archive(foreign, tmp_path / "foreign"),
+        "it has no tables": archive(other, tmp_path / "nothing"),
+        "is a dump in plain SQL": archive(url, tmp_path / "plain", "plain"),
+        "is an archive of tar": archive(url, tmp_path / "tar", "tar"),
+        "it has the schemas airflow, public": archive(both, tmp_path / "both"),
+    }
+    for words, file in found.items():
+        with pytest.raises(BackupError) as caught:
+            restore(file, other)
+        assert str(caught.value).startswith(f"{file} "), caught.value
+        assert words in str(caught.value)
+        assert rows(other) == {}, words
+
+
+def test_what_postgresql_refuses_is_said_behind_our_own_sentence(backed_up: Path) -> None:
+    other = empty_database()
+    administer(other, "CREATE TYPE action AS (id int)")
+    with pytest.raises(BackupError, match=r"was not restored into the .*, where nothing has changed: PostgreSQL ref"):
+        restore(backed_up, other)
     assert rows(other) == {}
-    text = tmp_path / "text.backup"
-    text.write_text("no backup")
-    with pytest.raises(BackupError, match="pg_restore failed"):
-        restore(text, other)
 
 
 def test_a_backup_that_fails_leaves_the_earlier_one(backed_up: Path, tmp_path: Path) -> None:

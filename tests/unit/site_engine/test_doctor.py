@@ -58,6 +58,12 @@ def test_the_same_files_of_dags_in_another_folder_are_no_mistake() -> None:
     assert judge(said(Role.WORKER, "worker3", dag_folders=["/opt/python3.12/dags"])(WELL)).findings == []
 
 
+def test_a_store_of_which_no_process_knows_is_said_to_have_none() -> None:
+    assert judge(replace(WELL, processes=[])).looked_at[0] == "the store, in which no running process is noted"
+    one = judge(replace(WELL, processes=[process(Role.SCHEDULER, "a")])).looked_at[0]
+    assert one == "the store, and what 1 process noted (scheduler on a)"
+
+
 def test_what_was_asked_just_now_is_said_once() -> None:
     checks = [CheckRecord(subject, "old", NOW, NOW) for subject in ("airflow: scheduler", "provisioner of site north")]
     assert judge(replace(WELL, checks=checks)).findings == []
