@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
-from provisioner_client.connection import ConnectionValues, HttpFields, read_fields
+from provisioner_client.connection import ConnectionValues, read_fields
 from provisioner_client.drydock.provisioner import DrydockProvisioner
-from provisioner_client.drydock.tokens import KeystoneAccount, KeystoneToken, NoToken, StaticToken
 from provisioner_client.http_session import TokenSource
-from provisioner_client.redacting import Redact, nothing_is_secret
+from provisioner_client.redacting import Redact
+from provisioner_client.tokens import TokenFields
 
 LONGEST_USER: Final = 16
-
-
-@dataclass(frozen=True, slots=True)
-class DrydockFields(HttpFields):
-    """The fields of a connection's extra that this backend reads.
-
-    With `auth_url`, Keystone gives the connection's login a token; `auth_token` is a fixed one.
-    """
-
-    auth_token: str | None = field(default=None, repr=False)
-    auth_url: str | None = None
-    project_name: str | None = None
-    user_domain_name: str | None = None
-    project_domain_name: str | None = None
 
 
 def connect_drydock(
@@ -35,7 +20,7 @@ def connect_drydock(
 
     Raises `ValueError` when the connection cannot be used, in a sentence without secrets.
     """
-    given = read_fields(DrydockFields, connection.extra)
+    given = read_fields(TokenFields, connection.extra)
     if not connection.url:
         raise ValueError("it has no Drydock URL")
     return DrydockProvisioner(
@@ -51,23 +36,8 @@ def connect_drydock(
 
 
 def tokens_of(connection: ConnectionValues) -> TokenSource:
-    """Build the token source that a connection asks for.
-
-    Raises `ValueError` when both kinds of credentials are given, or one is not complete.
-    """
-    given = read_fields(DrydockFields, connection.extra)
-    if given.auth_token and given.auth_url:
-        raise ValueError("give a token or a Keystone account, not both")
-    if not given.auth_url:
-        return StaticToken(given.auth_token) if given.auth_token else NoToken()
-    if len(connection.login) > LONGEST_USER:
+    """Build the token source that a connection asks for. Raises `ValueError` as `TokenFields.tokens`."""
+    given = read_fields(TokenFields, connection.extra)
+    if given.auth_url and len(connection.login) > LONGEST_USER:
         raise ValueError(f"Drydock refuses every task of a user whose name is longer than {LONGEST_USER}")
-    account = KeystoneAccount(
-        given.auth_url,
-        connection.login,
-        connection.password,
-        given.project_name or "service",
-        given.user_domain_name or "Default",
-        given.project_domain_name or "Default",
-    )
-    return KeystoneToken(account, given.settings(connection, nothing_is_secret))
+    return given.tokens(connection)

@@ -32,7 +32,6 @@ from provisioner_client.drydock.task_tree import (
     with_list,
     with_task_of_node,
 )
-from provisioner_client.drydock.tokens import NoToken, asked_by
 from provisioner_client.drydock.wire import (
     checked_task,
     judges_the_design,
@@ -66,6 +65,7 @@ from provisioner_client.protocol import (
     unguarded,
 )
 from provisioner_client.shared_lists import UNSHARED, SharedLists, shared_nodes
+from provisioner_client.tokens import NoToken, asked_by
 from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector

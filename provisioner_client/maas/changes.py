@@ -14,11 +14,11 @@ import msgspec
 from msgspec.structs import replace
 
 from provisioner_client.maas.api import MaasApi
-from provisioner_client.maas.design import by_name
 from provisioner_client.maas.events import EventPage
 from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.tasks.ledger import OVERLAP
 from provisioner_client.protocol import ListedNode, NodeChanges
+from provisioner_client.site_documents import by_name
 from strategy_lib.outcome import NodeCondition
 
 log = logging.getLogger(__name__)

@@ -1,7 +1,6 @@
 """What MAAS's machines are to a design: which of its nodes selectors choose, and what of machines becomes a document.
 
-For selectors what the design states counts. Where it states nothing, MAAS's tags, zones and pools do; tags of both
-count together. Pure.
+Pure.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from design_rendering.kinds.imported_site import ImportedMachine
-from design_rendering.kinds.slipway_nodes import HOST_NAME, SlipwayNode
 from provisioner_client.maas.machine import Machine, Status
 from provisioner_client.protocol import REFERENCE
-from strategy_lib.strategy import Label, Selector
+from provisioner_client.site_documents import LONGEST_NAME, Inventory, KnownMachine, unfit_name
+from strategy_lib.strategy import Label
 
 SOURCES: Final = ("zone", "pool", "architecture")
 RACK_SOURCES: Final = ("zone", "pool", "tag")
@@ -75,45 +74,13 @@ class LabelWords:
         return cls(template, found, rack)
 
 
-def select(
-    nodes: Mapping[str, SlipwayNode],
-    machines: Mapping[str, Machine],
-    selectors: Sequence[Selector],
-    words: LabelWords,
-) -> frozenset[str]:
-    """Return the nodes that the selectors choose among those that MAAS has (rules 5 and 6)."""
-    known = {name: node for name, node in nodes.items() if name in machines}
-    if not selectors or any(selector.is_all for selector in selectors):
-        return frozenset(known)
-    return frozenset(
-        name
-        for name, node in known.items()
-        if any(_matches(selector, node, machines[name], words) for selector in selectors)
-    )
+def known_machine(machine: Machine, words: LabelWords) -> KnownMachine:
+    """Return what selectors choose a machine by."""
+    racks = machine.tags if words.rack == "tag" else {machine.zone if words.rack == "zone" else machine.pool}
+    return KnownMachine(machine.tags, frozenset(racks), lambda label: _has(label, machine, words))
 
 
-def _matches(selector: Selector, node: SlipwayNode, machine: Machine, words: LabelWords) -> bool:
-    """OR inside a criterion, AND between them; an empty one is no criterion."""
-    return (
-        (not selector.node_names or node.name in selector.node_names)
-        and (not selector.node_tags or not (node.tags | machine.tags).isdisjoint(selector.node_tags))
-        and (not selector.rack_names or _has_rack(selector.rack_names, node, machine, words))
-        and (not selector.node_labels or any(_has(label, node, machine, words) for label in selector.node_labels))
-    )
-
-
-def _has_rack(racks: Sequence[str], node: SlipwayNode, machine: Machine, words: LabelWords) -> bool:
-    if node.rack is not None:
-        return node.rack in racks
-    if words.rack == "tag":
-        return not machine.tags.isdisjoint(racks)
-    return (machine.zone if words.rack == "zone" else machine.pool) in racks
-
-
-def _has(label: Label, node: SlipwayNode, machine: Machine, words: LabelWords) -> bool:
-    stated = node.labels.get(label.key)
-    if stated is not None:
-        return stated == label.value
+def _has(label: Label, machine: Machine, words: LabelWords) -> bool:
     source = words.overrides.get(label.key)
     if source == "zone":
         return machine.zone == label.value
@@ -125,16 +92,6 @@ def _has(label: Label, node: SlipwayNode, machine: Machine, words: LabelWords) -
 
 
 _PLAIN: Final = frozenset({Status.NEW, Status.READY, Status.DEPLOYED})
-_LONGEST: Final = 128
-"""Characters of a tag or a rack in a document; MAAS takes names of 256."""
-
-
-@dataclass(frozen=True, slots=True)
-class Inventory:
-    """The machines of a site, and for each that is left out its name, or its id, and why."""
-
-    machines: tuple[ImportedMachine, ...]
-    left_out: Mapping[str, str]
 
 
 def inventory(machines: Collection[Machine], words: LabelWords, account: str, limiting_tag: str = "") -> Inventory:
@@ -163,7 +120,7 @@ def inventory(machines: Collection[Machine], words: LabelWords, account: str, li
         # Those under which our tasks are found again are no property of a machine.
         its = [tag for tag in sorted(machine.tags) if tag != limiting_tag and not REFERENCE.fullmatch(tag)]
         rack = {"zone": machine.zone, "pool": machine.pool}.get(words.rack, "")
-        too_long = [name for name in (*its, rack) if len(name) > _LONGEST]
+        too_long = [name for name in (*its, rack) if len(name) > LONGEST_NAME]
         tags = [tag for tag in its if tag not in too_long]
         labels, plain, twice = _labels(tags, words)
         sources = {"zone": machine.zone, "pool": machine.pool, "architecture": machine.architecture}
@@ -187,18 +144,15 @@ def inventory(machines: Collection[Machine], words: LabelWords, account: str, li
 def _note(machine: Machine, too_long: Sequence[str], twice: Sequence[str]) -> str:
     """Return what the person who edits has to know of a machine."""
     notes = [] if machine.status in _PLAIN and not machine.is_half_released else [f"MAAS says: {machine.shown}"]
-    notes += [f"left out, as longer than {_LONGEST} characters: {name}" for name in too_long]
+    notes += [f"left out, as longer than {LONGEST_NAME} characters: {name}" for name in too_long]
     notes += [f"a label has one value, so this stays a tag: {tag}" for tag in twice]
     return "; ".join(notes)
 
 
 def _why_left_out(machine: Machine, of_its_name: int, account: str) -> str:
-    if not machine.name:
-        return "it has no host name"
-    if HOST_NAME.fullmatch(machine.name) is None:
-        return "its name is no host name: letters, digits and -, at most 63 of them"
-    if of_its_name > 1:
-        return f"{of_its_name} machines have this name: a node needs one of its own"
+    unfit = unfit_name(machine.name, of_its_name)
+    if unfit:
+        return unfit
     if machine.is_owned_by_other(account):
         return f"{machine.owner} owns it"
     return "it is retired" if machine.status is Status.RETIRED else ""

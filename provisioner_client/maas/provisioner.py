@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from design_rendering.kinds.slipway_nodes import HOST_NAME
 from provisioner_client.designs import DesignSource, DesignValidation
 from provisioner_client.errors import (
     DesignEmpty,
@@ -26,8 +25,8 @@ from provisioner_client.http_settings import AS_SHIPPED, HttpSettings, checked_u
 from provisioner_client.maas.api import PATH, MaasApi, is_maas
 from provisioner_client.maas.api_key import ApiKey, PlaintextAuth
 from provisioner_client.maas.changes import SiteChanges, listed_nodes
-from provisioner_client.maas.design import Design, DesignReader, by_name, validation_of
-from provisioner_client.maas.inventory import Inventory, inventory, select
+from provisioner_client.maas.design import validation_of
+from provisioner_client.maas.inventory import inventory, known_machine
 from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.tasks.driver import Driver, TaskSettings
 from provisioner_client.maas.tasks.evidence import evidence_of, reasons, task_of, tree_of
@@ -48,6 +47,7 @@ from provisioner_client.protocol import (
     unguarded,
 )
 from provisioner_client.shared_lists import NOT_SHARED, Locks, Shared, SharedLock, shared_nodes
+from provisioner_client.site_documents import Design, DesignReader, Inventory, by_name, require_host_names, select
 from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
@@ -140,9 +140,7 @@ class MaasProvisioner:
 
     def check_names(self, nodes: Collection[str]) -> None:
         """Refuse what is no host name."""
-        bad = sorted(name for name in nodes if HOST_NAME.fullmatch(name) is None)
-        if bad:
-            raise SubmissionRefused(f"these are no host names, as MAAS has them: {', '.join(bad[:10])}")
+        require_host_names(nodes, "MAAS")
 
     def validate_design(self, design: DesignSource) -> DesignValidation:
         """Check the documents, that MAAS has each node exactly once in the site's part, and that it has the images."""
@@ -162,10 +160,11 @@ class MaasProvisioner:
             raise ProvisionerRefused(f"the design is not valid: {'; '.join(read.problems[:5])}")
         if not read.nodes:
             raise DesignEmpty("the design has no nodes")
-        machines = {name: same[0] for name, same in self._machines_of(read).items()}
+        words = self._settings.words
+        machines = {name: known_machine(same[0], words) for name, same in self._machines_of(read).items()}
         if not machines:
             raise DesignEmpty(f"MAAS has none of the design's {len(read.nodes)} nodes in {self._api.limits}")
-        return select(read.nodes, machines, selectors, self._settings.words)
+        return select(read.nodes, machines, selectors)
 
     def submit(
         self,

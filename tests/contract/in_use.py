@@ -24,10 +24,10 @@ import secrets
 from typing import Any
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
-from provisioner_client.drydock.tokens import StaticToken
 from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.protocol import Provisioner, ProvisionerTask
+from provisioner_client.tokens import StaticToken
 
 URL = os.environ.get("CONTRACT_URL", "")
 DESIGNS = os.environ.get("CONTRACT_DESIGNS", "")

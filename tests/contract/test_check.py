@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from provisioner_client.drydock.tokens import StaticToken
 from provisioner_client.errors import AuthenticationFailed, ProvisionerUnavailable
 from provisioner_client.protocol import Provisioner
+from provisioner_client.tokens import StaticToken
 from tests.contract.servers import ContractDrydock
 
 Connect = Callable[..., Provisioner]

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from provisioner_client.designs import DesignSource
-from provisioner_client.drydock.tokens import StaticToken
 from provisioner_client.errors import (
     AuthenticationFailed,
     ProvisionerRefused,
@@ -20,6 +19,7 @@ from provisioner_client.errors import (
     SubmissionUncertain,
 )
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskRef
+from provisioner_client.tokens import StaticToken
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 from tests.contract.servers import ContractDrydock

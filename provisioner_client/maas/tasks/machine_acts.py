@@ -20,12 +20,12 @@ from provisioner_client.errors import (
     ProvisionerUnavailable,
 )
 from provisioner_client.maas.api import MaasApi
-from provisioner_client.maas.design import by_name
 from provisioner_client.maas.machine import Machine, SetUp
 from provisioner_client.maas.tasks.next_step import Act, NextStep, doubt_about, refusal_of
 from provisioner_client.maas.tasks.progress import Progress
 from provisioner_client.maas.tasks.task_tag import Order, Settled
 from provisioner_client.shared_lists import SharedLock
+from provisioner_client.site_documents import by_name
 
 _MARGIN: Final = 10.0
 """Seconds between the prolonging of a lock and the sending."""

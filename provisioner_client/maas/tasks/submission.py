@@ -24,12 +24,13 @@ from provisioner_client.errors import (
 )
 from provisioner_client.http_settings import growing_delays
 from provisioner_client.maas.api import MaasApi
-from provisioner_client.maas.design import NODE, Design, DesignReader, by_name, full_image
+from provisioner_client.maas.design import full_image
 from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.tasks.driver import Driver
 from provisioner_client.maas.tasks.ledger import Ledger
 from provisioner_client.maas.tasks.task_tag import Order, Settled, TaskTag, is_of_other_store
 from provisioner_client.protocol import ACTIONS, REFERENCE
+from provisioner_client.site_documents import NODE, Design, DesignReader, by_name
 from strategy_lib.phase import Phase
 
 log = logging.getLogger(__name__)

@@ -17,7 +17,6 @@ import responses
 from provisioner_client.connection import ConnectionValues
 from provisioner_client.drydock.connection import connect_drydock, tokens_of
 from provisioner_client.drydock.provisioner import DrydockProvisioner
-from provisioner_client.drydock.tokens import KeystoneToken, NoToken, StaticToken
 from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.factory import FACTORY, ProvisionerFactory
 from provisioner_client.protocol import (
@@ -31,6 +30,7 @@ from provisioner_client.protocol import (
     TaskTree,
 )
 from provisioner_client.redacting import Redact, RedactingProvisioner, nothing_is_secret
+from provisioner_client.tokens import KeystoneToken, NoToken, StaticToken
 from strategy_lib.outcome import NodeCondition
 
 KEYSTONE = {"auth_url": "http://keystone.test/v3"}

@@ -13,7 +13,6 @@ import requests
 import responses
 
 from provisioner_client import http_session
-from provisioner_client.drydock.tokens import StaticToken
 from provisioner_client.errors import (
     ProvisionerError,
     ProvisionerProtocolError,
@@ -22,6 +21,7 @@ from provisioner_client.errors import (
 )
 from provisioner_client.http_session import HttpSession
 from provisioner_client.http_settings import Timeouts
+from provisioner_client.tokens import StaticToken
 
 URL = "http://drydock.test:9000"
 

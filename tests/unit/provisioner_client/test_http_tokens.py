@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import responses
 
-from provisioner_client.drydock.tokens import StaticToken
 from provisioner_client.errors import (
     AuthenticationFailed,
     ProvisionerError,
 )
 from provisioner_client.http_session import HttpSession
+from provisioner_client.tokens import StaticToken
 
 URL = "http://drydock.test:9000"
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from provisioner_client.connection import ConnectionValues, read_fields
-from provisioner_client.drydock.connection import DrydockFields
 from provisioner_client.maas.connection import MaasFields
+from provisioner_client.tokens import TokenFields
 from site_engine.errors import SettingsError
 from site_engine.provisioners import ConnectionSettings, ProvisionerConnection, connection_candidates
 from slipway_airflow.connections import slipway_url
@@ -18,7 +18,7 @@ from slipway_airflow.provider import get_provider_info
 from tests.conftest import ROOT
 
 TYPES = [
-    pytest.param("drydock", "Drydock", DrydockFields, id="drydock"),
+    pytest.param("drydock", "Drydock", TokenFields, id="drydock"),
     pytest.param("maas", "MAAS", MaasFields, id="maas"),
 ]
 
@@ -71,12 +71,12 @@ def test_secrets_are_password_fields() -> None:
 
 def test_missing_null_and_empty_fields_take_their_defaults() -> None:
     assert read_fields(ConnectionSettings, {"poll_interval": None, "other": 3}) == ConnectionSettings()
-    assert read_fields(DrydockFields, {"auth_url": "", "poll_interval": 1}) == DrydockFields()
+    assert read_fields(TokenFields, {"auth_url": "", "poll_interval": 1}) == TokenFields()
 
 
 def test_zero_and_false_are_values() -> None:
     assert read_fields(ConnectionSettings, {"poll_in_worker": 0}).poll_in_worker == 0
-    assert read_fields(DrydockFields, {"verify_tls": False}).verify_tls is False
+    assert read_fields(TokenFields, {"verify_tls": False}).verify_tls is False
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_field_that_cannot_be_used_is_named(extra: dict[str, Any], said: str) 
 
 def test_texts_from_environment_variables_are_read() -> None:
     assert read_fields(ConnectionSettings, {"poll_interval": "2.5"}).poll_interval == 2.5
-    assert read_fields(DrydockFields, {"verify_tls": "False"}).verify_tls is False
+    assert read_fields(TokenFields, {"verify_tls": "False"}).verify_tls is False
 
 
 def test_the_sites_own_connection_comes_first() -> None:

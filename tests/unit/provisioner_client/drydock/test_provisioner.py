@@ -12,7 +12,6 @@ import requests
 import responses
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
-from provisioner_client.drydock.tokens import StaticToken
 from provisioner_client.errors import (
     AuthenticationFailed,
     ProvisionerProtocolError,
@@ -21,6 +20,7 @@ from provisioner_client.errors import (
     TaskNotFound,
 )
 from provisioner_client.protocol import ACTIONS, Provisioner, TaskRef, TaskState
+from provisioner_client.tokens import StaticToken
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector

@@ -6,8 +6,9 @@ import pytest
 
 from provisioner_client.designs import DesignSource
 from provisioner_client.errors import DesignUnreadable
-from provisioner_client.maas.design import full_image, read_design, validation_of
+from provisioner_client.maas.design import full_image, validation_of
 from provisioner_client.maas.machine import Machine, Status
+from provisioner_client.site_documents import read_design
 
 HEAD = "metadata: {schema: metadata/Document/v1, name: %s, layeringDefinition: {abstract: false, layer: site}}"
 IMAGES = [{"name": "ubuntu/noble", "architecture": "amd64/ga-24.04"}, {"name": "golden"}]

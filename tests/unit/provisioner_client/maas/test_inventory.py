@@ -9,8 +9,9 @@ import pytest
 
 from design_rendering.kinds.imported_site import ImportedMachine
 from design_rendering.kinds.slipway_nodes import SlipwayNode
-from provisioner_client.maas.inventory import Inventory, LabelWords, inventory, select
+from provisioner_client.maas.inventory import LabelWords, inventory, known_machine
 from provisioner_client.maas.machine import Machine, Status, read_machine
+from provisioner_client.site_documents import Inventory, select
 from strategy_lib.strategy import Label, Selector
 
 NODES = {
@@ -31,6 +32,10 @@ MACHINES = {
     "w1": machine("w1", "z1", "north", "ctl", "role__compute"),
     "w2": machine("w2", "z2", "south"),
 }
+
+
+def chosen_by(words: LabelWords, *selectors: Selector) -> frozenset[str]:
+    return select(NODES, {name: known_machine(one, words) for name, one in MACHINES.items()}, selectors)
 
 
 @pytest.mark.parametrize(
@@ -71,13 +76,13 @@ MACHINES = {
     ],
 )
 def test_selection(selector: Selector, words: LabelWords, chosen: set[str]) -> None:
-    assert select(NODES, MACHINES, [selector], words) == chosen
+    assert chosen_by(words, selector) == chosen
 
 
 def test_rule_5_union_of_selectors_and_rule_6_none_are_all() -> None:
     two = [Selector(node_names=("w2",)), Selector(node_tags=("gpu",))]
-    assert select(NODES, MACHINES, two, LabelWords()) == {"c1", "w2"}
-    assert select(NODES, MACHINES, [], LabelWords()) == set(MACHINES)
+    assert chosen_by(LabelWords(), *two) == {"c1", "w2"}
+    assert chosen_by(LabelWords()) == set(MACHINES)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,11 @@ from keystoneauth1 import exceptions, session
 from keystoneauth1.access import AccessInfo
 from keystoneauth1.identity import v3
 
+from provisioner_client.connection import ConnectionValues, HttpFields
 from provisioner_client.errors import AuthenticationFailed, ProvisionerProtocolError, ProvisionerRefused
 from provisioner_client.http_session import HttpSession, TokenSource
 from provisioner_client.http_settings import AS_SHIPPED, HttpSettings, checked_url, identity_of
+from provisioner_client.redacting import nothing_is_secret
 
 log = logging.getLogger(__name__)
 
@@ -152,6 +154,39 @@ class KeystoneToken:
 
     def __repr__(self) -> str:
         return f"KeystoneToken({self._account!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFields(HttpFields):
+    """The fields of a connection's extra that say where tokens come from.
+
+    With `auth_url`, Keystone gives the connection's login a token; `auth_token` is a fixed one.
+    """
+
+    auth_token: str | None = field(default=None, repr=False)
+    auth_url: str | None = None
+    project_name: str | None = None
+    user_domain_name: str | None = None
+    project_domain_name: str | None = None
+
+    def tokens(self, connection: ConnectionValues) -> TokenSource:
+        """Build the token source that a connection asks for.
+
+        Raises `ValueError` when both kinds of credentials are given, or one is not complete.
+        """
+        if self.auth_token and self.auth_url:
+            raise ValueError("give a token or a Keystone account, not both")
+        if not self.auth_url:
+            return StaticToken(self.auth_token) if self.auth_token else NoToken()
+        account = KeystoneAccount(
+            self.auth_url,
+            connection.login,
+            connection.password,
+            self.project_name or "service",
+            self.user_domain_name or "Default",
+            self.project_domain_name or "Default",
+        )
+        return KeystoneToken(account, self.settings(connection, nothing_is_secret))
 
 
 def asked_by(tokens: TokenSource, named_by: str | None) -> str:

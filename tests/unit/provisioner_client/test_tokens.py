@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import responses
 
-from provisioner_client.drydock.tokens import KeystoneAccount, KeystoneToken, NoToken, StaticToken
 from provisioner_client.errors import AuthenticationFailed, ProvisionerProtocolError, ProvisionerUnavailable
 from provisioner_client.http_settings import HttpSettings
+from provisioner_client.tokens import KeystoneAccount, KeystoneToken, NoToken, StaticToken
 
 KEYSTONE = "http://keystone.test/v3"
 ACCOUNT = KeystoneAccount(KEYSTONE, "slipway", "canary-password", "service", "UserDomain", "ProjectDomain")
