@@ -29,6 +29,7 @@ class ErrorShape(StrEnum):
     FALCON = "falcon"  # {"title": "500 Internal Server Error", "description"?: …}
     STATUS = "status"  # validatedesign's {"kind": "Status", "status", "message", "details", "code"}
     FORM = "form"  # {"distro_series": ["'x' is not a valid distro_series."], …}, as MAAS's forms answer
+    IRONIC = "ironic"  # {"error_message": "{\"faultcode\": …, \"faultstring\": …}"}: JSON within a text
     TEXT = "text"  # plain text, an HTML page, nothing at all
 
 
@@ -70,6 +71,8 @@ def read_error(body: bytes, redact: Redact = nothing_is_secret) -> ErrorText:
             return ErrorText(ErrorShape.FALCON, said(": ".join(parts)), _code(data.get("code")))
         if "message" in data:
             return ErrorText(ErrorShape.DRYDOCK, said(data["message"]), _code(data.get("code")))
+        if "error_message" in data:
+            return ErrorText(ErrorShape.IRONIC, said(_fault(data["error_message"])) or NO_MESSAGE)
         # Keystone (and other OpenStack services): {"error": {"code", "message", "title"}}
         inner = data.get("error")
         if isinstance(inner, dict) and "message" in inner:
@@ -96,6 +99,16 @@ def _status_message(data: dict[str, Any]) -> str:
         if isinstance(item, dict) and item.get("error") and item.get("message"):
             parts.append(str(item["message"]))
     return "; ".join(dict.fromkeys(parts)) or NO_MESSAGE
+
+
+def _fault(told: object) -> object:
+    """Return what Ironic says went wrong. Its older versions give the values themselves, and not as a text."""
+    try:
+        inner: Any = read_json(told) if isinstance(told, str) else told
+    except ValueError:
+        return told
+    words = (inner.get(name) for name in ("faultstring", "description", "title")) if isinstance(inner, dict) else ()
+    return next((word for word in words if word), told)
 
 
 def _form_message(data: dict[str, Any]) -> str:

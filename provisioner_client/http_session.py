@@ -188,8 +188,16 @@ class HttpSession:
         """
         return self._repeat(_Request("GET", path, params, accept=accept), self.retry.attempts)
 
-    def post(self, path: str, body: object, *, attempts: int = 1, accept: Acceptable = none_wanted) -> Answer:
-        """POST a JSON body.
+    def post(
+        self,
+        path: str,
+        body: object,
+        *,
+        method: str = "POST",
+        attempts: int = 1,
+        accept: Acceptable = none_wanted,
+    ) -> Answer:
+        """POST a JSON body, or send it by another method.
 
         Parameters
         ----------
@@ -202,7 +210,7 @@ class HttpSession:
         """
         # Encoded here and not by `json=`: Drydock wants the content type without a charset, byte for byte.
         payload = json.dumps(body, separators=(",", ":")).encode()
-        return self._repeat(_Request("POST", path, None, payload, "application/json", accept), attempts)
+        return self._repeat(_Request(method, path, None, payload, "application/json", accept), attempts)
 
     def form(
         self,

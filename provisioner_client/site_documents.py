@@ -1,5 +1,5 @@
 """A design of Slipway's own documents, as the backends read it that deploy machines one by one: what it says of nodes,
-which of them selectors choose, and what a provisioner lacks for it. Pure, but for reading the documents.
+which of them selectors choose, and what a provisioner lacks for it. Only the reading of documents is not pure.
 
 For selectors what the design states counts. Where it states nothing, what the provisioner knows does; tags of both
 count together.

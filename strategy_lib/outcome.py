@@ -10,6 +10,8 @@ from strategy_lib.phase import Phase
 
 OWNED_BY = ", owned by "
 """Behind a status: the name of somebody else, who has the node at the provisioner."""
+IN_MAINTENANCE = ", in maintenance"
+"""Behind a status: somebody has put the node aside; the reason may follow."""
 LISTED_TWICE = "listed twice, with different states: "
 """How the words for a node begin of which the list has two; their states follow."""
 
@@ -17,8 +19,9 @@ LISTED_TWICE = "listed twice, with different states: "
 class NodeCondition(StrEnum):
     """Condition of a node as seen in the provisioner's own list of nodes; `NOT_LISTED`: the list did not have it.
 
-    `RELEASING`: also while its disks are erased. `RESCUE`: it is in rescue mode, enters or leaves it. `UNFIT`: a person
-    has to look at it first. `LISTED_TWICE`: the list has two machines of this name, in different states.
+    `RELEASING`: also while its disks are erased. `RESCUE`: it is in rescue mode, enters or leaves it, or is serviced.
+    `UNFIT`: a person has to look at it first. `LISTED_TWICE`: the list has two machines of this name, in different
+    states.
 
     `OTHER`: a status that this version does not know.
     """
@@ -73,6 +76,41 @@ MAAS_WORDS: Mapping[str, NodeCondition] = {
 """
 
 
+IRONIC_WORDS: Mapping[str, NodeCondition] = {
+    "enroll": NodeCondition.NEW,
+    "verifying": NodeCondition.COMMISSIONING,
+    "manageable": NodeCondition.NEW,
+    "inspecting": NodeCondition.COMMISSIONING,
+    "inspect wait": NodeCondition.COMMISSIONING,
+    "inspect failed": NodeCondition.FAILED_COMMISSIONING,
+    "cleaning": NodeCondition.COMMISSIONING,
+    "clean wait": NodeCondition.COMMISSIONING,
+    "clean hold": NodeCondition.COMMISSIONING,
+    "clean failed": NodeCondition.FAILED_COMMISSIONING,
+    "available": NodeCondition.READY,
+    "deploying": NodeCondition.DEPLOYING,
+    "wait call-back": NodeCondition.DEPLOYING,
+    "deploy hold": NodeCondition.DEPLOYING,
+    "deploy failed": NodeCondition.FAILED_DEPLOYMENT,
+    "active": NodeCondition.DEPLOYED,
+    "deleting": NodeCondition.RELEASING,
+    "error": NodeCondition.FAILED_RELEASE,
+    "rescue": NodeCondition.RESCUE,
+    "rescuing": NodeCondition.RESCUE,
+    "rescue wait": NodeCondition.RESCUE,
+    "unrescuing": NodeCondition.RESCUE,
+    "rescue failed": NodeCondition.UNFIT,
+    "unrescue failed": NodeCondition.UNFIT,
+    "adopting": NodeCondition.COMMISSIONING,
+    "adopt failed": NodeCondition.UNFIT,
+    "servicing": NodeCondition.RESCUE,
+    "service wait": NodeCondition.RESCUE,
+    "service hold": NodeCondition.RESCUE,
+    "service failed": NodeCondition.UNFIT,
+}
+"""What Ironic calls the states of nodes. It cleans a node once what was on it is gone, before it is available."""
+
+
 def condition_of(word: str) -> NodeCondition:
     """Return the condition for a word of a list; OTHER for those that this version does not know."""
     return MAAS_WORDS.get(" ".join(word.lower().split()), NodeCondition.OTHER)
@@ -83,6 +121,7 @@ class Lister(StrEnum):
 
     DRYDOCK = "drydock"
     MAAS = "maas"
+    IRONIC = "ironic"
 
 
 class Says(StrEnum):
@@ -202,21 +241,19 @@ _AFTER_DESTROY: Mapping[NodeCondition, Says] = {
     _C.DEPLOYING: _S.REFUTES,
     _C.DEPLOYED: _S.REFUTES,
 }
+# Drydock deletes a machine that it has destroyed. MAAS and Ironic keep it: the report says that they prove that it was
+# released, or that nothing was on it.
+_DESTROYED_AND_KEPT: Mapping[NodeCondition, Says] = {
+    **_AFTER_DESTROY,
+    _C.ALLOCATED: _S.PROVES,
+    _C.FAILED_COMMISSIONING: _S.PROVES,
+    _C.FAILED_TESTING: _S.PROVES,
+    _C.UNFIT: _S.PROVES,
+}
 LISTED: Mapping[Lister, Mapping[Phase, Mapping[NodeCondition, Says]]] = {
     Lister.DRYDOCK: {Phase.PREPARE: _AFTER_PREPARE, Phase.DEPLOY: _AFTER_DEPLOY, Phase.DESTROY: _AFTER_DESTROY},
-    Lister.MAAS: {
-        Phase.PREPARE: _AFTER_PREPARE,
-        Phase.DEPLOY: _AFTER_DEPLOY,
-        # Drydock deletes a machine that it has destroyed. MAAS keeps it: its events prove that it was released, or that
-        # nothing was on it.
-        Phase.DESTROY: {
-            **_AFTER_DESTROY,
-            _C.ALLOCATED: _S.PROVES,
-            _C.FAILED_COMMISSIONING: _S.PROVES,
-            _C.FAILED_TESTING: _S.PROVES,
-            _C.UNFIT: _S.PROVES,
-        },
-    },
+    Lister.MAAS: {Phase.PREPARE: _AFTER_PREPARE, Phase.DEPLOY: _AFTER_DEPLOY, Phase.DESTROY: _DESTROYED_AND_KEPT},
+    Lister.IRONIC: {Phase.PREPARE: _AFTER_PREPARE, Phase.DEPLOY: _AFTER_DEPLOY, Phase.DESTROY: _DESTROYED_AND_KEPT},
 }
 """What each state of a list says after each phase; docs/rules.md has the same table. A release is a destroy.
 

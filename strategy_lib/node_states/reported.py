@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from strategy_lib.node_states.generated import REPORTED, NodeAvailability, least_available
-from strategy_lib.outcome import LISTED_TWICE, MAAS_WORDS, OWNED_BY, whose
+from strategy_lib.outcome import IN_MAINTENANCE, IRONIC_WORDS, LISTED_TWICE, MAAS_WORDS, OWNED_BY, NodeCondition, whose
 
 _A = NodeAvailability
 _AT_WORK: Mapping[str, NodeAvailability] = {
@@ -19,9 +19,19 @@ _AT_WORK: Mapping[str, NodeAvailability] = {
     "exiting rescue mode": _A.INITIALIZING,
     "releasing": _A.STOPPING,
     "disk erasing": _A.STOPPING,
+    "deleting": _A.STOPPING,
 }
+_AT_WORK = {
+    **{
+        word: _A.INITIALIZING
+        for word, condition in IRONIC_WORDS.items()
+        if condition in (NodeCondition.COMMISSIONING, NodeCondition.DEPLOYING)
+    },
+    **_AT_WORK,
+}
+_DEPLOYED = frozenset({"deployed", "active"})
 # MAAS has no word for what its "Deployed" hides after a release that went wrong half-way.
-_DOWN = {*MAAS_WORDS, "deployed, half released"} - {*_AT_WORK, "deployed"}
+_DOWN = {*MAAS_WORDS, *IRONIC_WORDS, "deployed, half released"} - {*_AT_WORK, *_DEPLOYED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +69,11 @@ def reported_state(word: str, power: str | None, last: NodeAvailability | None) 
         A deployed node whose power is unknown keeps its last state. At the first sight it is down: nothing shows it up.
         A node that somebody else has is down, whatever he does with it: it does not serve us.
     """
-    known = word.partition(OWNED_BY)[0].strip().lower()
+    known = word.partition(OWNED_BY)[0].partition(IN_MAINTENANCE)[0].strip().lower().removesuffix(", retired")
     if whose(word):
-        is_known = known == "deployed" or known in _AT_WORK or known in _DOWN
+        is_known = known in _DEPLOYED or known in _AT_WORK or known in _DOWN
         return Reported(_A.DOWN, word, undefined=not is_known)
-    if known == "deployed":
+    if known in _DEPLOYED:
         if power == "on":
             return Reported(_A.UP)
         if power == "off":

@@ -58,7 +58,8 @@ FLOORS = {
     ),
     "provisioner_client": (
         "factory",
-        "drydock maas",
+        "drydock ironic maas",
+        "site_documents tokens",
         "connection http_session",
         "http_errors http_settings shared_lists",
         "redacting simulator",
@@ -119,7 +120,7 @@ FLOORS = {
     ),
     "api_client": ("airflow airflow_health airflow_rights slipway", "log_lines session webhook"),
 }
-MOST_FLOORS = 7
+MOST_FLOORS = 8
 FRAMEWORKS = {"airflow", "fastapi", "starlette", "sqlalchemy", "alembic"}
 MAY_USE = {
     "slipway_dags": {"airflow"},

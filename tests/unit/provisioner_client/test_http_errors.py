@@ -48,6 +48,25 @@ from provisioner_client.http_errors import LONGEST, ErrorShape, read_error
             400,
             id="shape d",
         ),
+        pytest.param(
+            b'{"error_message": "{\\"faultcode\\": \\"Client\\", \\"faultstring\\": \\"Node n1 is locked.\\"}"}',
+            ErrorShape.IRONIC,
+            "Node n1 is locked.",
+            None,
+            id="Ironic: JSON within a text",
+        ),
+        pytest.param(
+            b'{"error_message": "{\\"code\\": 406, \\"title\\": \\"No\\", \\"description\\": \\"Version 1.500.\\"}"}',
+            ErrorShape.IRONIC,
+            "Version 1.500.",
+            None,
+            id="Ironic: a version that it has not",
+        ),
+        pytest.param(
+            b'{"error_message": {"faultstring": "Gone."}}', ErrorShape.IRONIC, "Gone.", None, id="an older Ironic"
+        ),
+        pytest.param(b'{"error_message": "as it is"}', ErrorShape.IRONIC, "as it is", None, id="Ironic: no JSON"),
+        pytest.param(b'{"error_message": ""}', ErrorShape.IRONIC, "no message", None, id="Ironic: without a word"),
         pytest.param(b'{"error": {"code": 401, "message": "Who?"}}', ErrorShape.TEXT, "Who?", 401, id="keystone"),
         pytest.param(
             b"<!DOCTYPE html><html><head><title>502\nBad Gateway</title></head><body>...",

@@ -6,11 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
+from provisioner_client.ironic.node import ADOPTED, Node
 from provisioner_client.maas.machine import STATUS_NAMES, Machine, Status
 from provisioner_client.simulator.machines import MachineStatus
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported, lower_of, reported_state
 from strategy_lib.outcome import (
+    IN_MAINTENANCE,
+    IRONIC_WORDS,
     LISTED,
     OWNED_BY,
     Evidence,
@@ -43,6 +46,23 @@ WORDS = {
 def test_every_word_of_the_provisioner(status: MachineStatus) -> None:
     found = reported_state(status.value, "on", UP)
     assert found == Reported(WORDS.get(status.value, DOWN), status.value, operating=status.value in WORDS)
+
+
+@pytest.mark.parametrize("word", IRONIC_WORDS)
+def test_every_word_of_ironic(word: str) -> None:
+    found = reported_state(word, "on", DOWN)
+    at_work = (NodeCondition.COMMISSIONING, NodeCondition.DEPLOYING, NodeCondition.RELEASING)
+    assert found.operating == (IRONIC_WORDS[word] in at_work)
+    assert not found.undefined
+    expected = {NodeCondition.DEPLOYED: UP, NodeCondition.RELEASING: STOPPING}.get(IRONIC_WORDS[word], DOWN)
+    assert found.state is (expected if not found.operating or expected is STOPPING else INITIALIZING)
+
+
+def test_what_a_person_puts_aside_in_ironic_is_as_up_as_it_was() -> None:
+    assert reported_state("active, in maintenance: a new fan", "on", UP) == Reported(UP)
+    assert reported_state("active, in maintenance", "off", UP) == Reported(DOWN, "active, in maintenance, power off")
+    assert reported_state("active, retired", "on", UP) == Reported(UP)
+    assert not reported_state("available, in maintenance: owned by nobody", None, UP).undefined
 
 
 @pytest.mark.parametrize(
@@ -93,22 +113,24 @@ def test_what_somebody_else_has_does_not_serve_us_and_it_is_told_who_that_is() -
 
 
 RULES = ROOT / "docs" / "rules.md"
-COLUMNS = [(lister, phase) for lister in Lister for phase in (Phase.PREPARE, Phase.DEPLOY, Phase.DESTROY)]
+PHASES = (Phase.PREPARE, Phase.DEPLOY, Phase.DESTROY)
+COLUMNS = [(lister, phase) for lister in Lister for phase in PHASES]
+TABLES = {"in the list": (Lister.DRYDOCK, Lister.MAAS), "in Ironic's list": (Lister.IRONIC,)}
 HALF_RELEASED = "deployed, half released"
 ANY_OTHER = "any other"
 
 
-def documented() -> dict[str, list[str]]:
-    """Read the table of docs/rules.md: what it says of each state, by its word in lower case."""
+def documented(title: str) -> dict[str, list[str]]:
+    """Read a table of docs/rules.md: what it says of each state, by its word in lower case."""
     rows: dict[str, list[str]] = {}
     lines = iter(RULES.read_text().splitlines())
-    next(line for line in lines if line.startswith("| in the list |"))
+    next(line for line in lines if line.startswith(f"| {title} |"))
     next(lines)
     for line in lines:
         if not line.startswith("|"):
             break
         words, *cells = (cell.strip() for cell in line.strip("|").split("|"))
-        assert len(cells) == len(COLUMNS), line
+        assert len(cells) == len(TABLES[title]) * len(PHASES), line
         for word in words.split("; "):
             assert word.lower() not in rows, f"{word} stands there twice"
             rows[word.lower()] = cells
@@ -125,23 +147,34 @@ def listed_by_maas(word: str) -> NodeCondition:
     return Machine("x", "x", STATUS_NAMES.get(word), word, osystem="ubuntu").condition
 
 
+def listed_by_ironic(word: str) -> NodeCondition:
+    state, put_aside, _ = word.partition(IN_MAINTENANCE)
+    # What is deployed is ours.
+    return Node("x", "x", state, maintenance=bool(put_aside), instance_uuid="i", extra={ADOPTED: "i"}).condition
+
+
 READERS: dict[Lister, Callable[[str], NodeCondition | None]] = {
     Lister.DRYDOCK: listed_by_drydock,
     Lister.MAAS: listed_by_maas,
+    Lister.IRONIC: listed_by_ironic,
 }
 
 
 def test_rule_13_the_table_in_the_docs_is_the_one_in_the_code() -> None:
-    for word, cells in documented().items():
-        for (lister, phase), cell in zip(COLUMNS, cells, strict=True):
-            condition = READERS[lister](word)
-            said = "–" if condition is None else str(LISTED[lister][phase][condition])
-            assert cell == said, f"{word}, {phase} by {lister}"
+    for title, listers in TABLES.items():
+        columns = [(lister, phase) for lister in listers for phase in PHASES]
+        for word, cells in documented(title).items():
+            for (lister, phase), cell in zip(columns, cells, strict=True):
+                condition = READERS[lister](word)
+                said = "–" if condition is None else str(LISTED[lister][phase][condition])
+                assert cell == said, f"{word}, {phase} by {lister}"
 
 
 def test_rule_13_the_table_has_every_state_of_a_list() -> None:
     words = {status.value.lower() for status in MachineStatus}
-    assert set(documented()) == words | {HALF_RELEASED, ANY_OTHER}
+    assert set(documented("in the list")) == words | {HALF_RELEASED, ANY_OTHER}
+    put_aside = f"available{IN_MAINTENANCE}"
+    assert set(documented("in Ironic's list")) == {*IRONIC_WORDS, put_aside, ANY_OTHER}
     assert set(STATUS_NAMES) == words
     assert set(STATUS_NAMES.values()) == set(Status)
     listed = set(NodeCondition) - {NodeCondition.NOT_LISTED, NodeCondition.LISTED_TWICE}

@@ -1,0 +1,1 @@
+"""OpenStack Ironic as a provisioner."""
