@@ -10,6 +10,7 @@ import click
 
 from site_store import SiteStore, StoreError
 from site_store.backups import back_up, restore
+from site_store.sql.census import of_airflow
 from site_store.sql.fence import CURRENT
 
 _URL_HELP = "Database URL; without it SLIPWAY_DATABASE_URL, else that of the `slipway up` in SLIPWAY_HOME or .slipway."
@@ -60,12 +61,14 @@ def upgrade(url: str | None, while_running: bool) -> None:
     found = SiteStore.pending_upgrade(url)
     if found is not None:
         click.echo(_IS_ROLLING if found.rolling else _STOPS_THE_WORLD)
-        click.echo("At work:" if found.census.at_work else "Nobody is known to be at work.")
-        for line in found.census.at_work:
+        airflow = of_airflow()
+        at_work = [*found.census.at_work, *airflow.at_work]
+        click.echo("At work:" if at_work else "Nobody is known to be at work.")
+        for line in at_work:
             click.echo(f"- {line}")
-        for line in found.census.more:
+        for line in (*found.census.more, *airflow.more):
             click.echo(f"({line})")
-        if found.census.at_work and not found.rolling and not while_running:
+        if at_work and not found.rolling and not while_running:
             raise click.ClickException(
                 f"nothing was upgraded, schema {found.found} stays: end what is at work first; actions may also go on "
                 "behind the upgrade: stop all processes, then run `slipway store upgrade --while-running`"

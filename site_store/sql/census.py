@@ -5,13 +5,22 @@ It proves nothing: who says nothing may work all the same. What keeps older code
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 from sqlalchemy import Connection, inspect, text
 
 _MOST = 10
 """So many of each are named."""
+_ASK_AIRFLOW: Final = (sys.executable, "-P", "-m", "slipway_airflow.unfinished_tasks")
+"""Airflow is known to another room, and is loaded in a process that ends again."""
+AIRFLOW_SECONDS: Final = 60.0
+"""So long Airflow is waited for: it takes some seconds to load."""
 
 # A process that notes itself is alive until it missed two notes.
 _PROCESSES = text(
@@ -35,7 +44,8 @@ class Census:
 
     Attributes
     ----------
-    at_work : what keeps an upgrade waiting, a sentence for each: processes with a fresh sign, and open actions.
+    at_work : what keeps an upgrade waiting, a sentence for each: processes with a fresh sign, open actions, and tasks
+        that Airflow has not ended.
     more : what else is known, and what was not looked at.
     """
 
@@ -61,5 +71,34 @@ def take(tx: Connection) -> Census:
     steps = [f"{count} {state}" for state, count in tx.execute(_STEPS)]
     if steps:
         more.append(f"tasks of these actions, as the store knows them: {', '.join(steps)}")
-    more.append("what Airflow has queued was not asked for: `airflow dags list-runs DAG --state running` tells")
     return Census(at_work, more)
+
+
+def of_airflow() -> Census:
+    """Ask the Airflow that this environment is configured for which tasks of Slipway's DAGs it has not ended.
+
+    Where it cannot be asked, `more` says so, and why.
+    """
+    try:
+        done = subprocess.run(_ASK_AIRFLOW, capture_output=True, text=True, timeout=AIRFLOW_SECONDS, check=False)
+        found = json.loads(done.stdout.strip().rpartition("\n")[2])
+    except subprocess.TimeoutExpired:
+        found = {"not_asked": f"its database gave no answer in {AIRFLOW_SECONDS:g} s"}
+    except ValueError:
+        found = {"not_asked": f"the process that asks it ended with status {done.returncode}"}
+    if "not_asked" in found:
+        return Census([], [f"Airflow was not asked for its tasks: {found['not_asked']}"])
+    tasks: list[dict[str, Any]] = found["tasks"]
+    at_work = [_airflow_task(task) for task in tasks[:_MOST]]
+    if len(tasks) > _MOST:
+        states = Counter(task["state"] for task in tasks[_MOST:])
+        left = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+        at_work.append(f"and {len(tasks) - _MOST} more tasks in Airflow: {left}")
+    return Census(at_work, [f"Airflow's tasks are those in its database {found['database']}"])
+
+
+def _airflow_task(task: dict[str, Any]) -> str:
+    index = "" if task["map_index"] < 0 else f"[{task['map_index']}]"
+    host = f" on {task['host']}" if task["host"] and task["state"] == "running" else ""
+    named = f"task {task['task']}{index} of {task['dag']} in Airflow, run {task['run']}"
+    return f"{named}: {task['state']}{host}, try {task['try']}"

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import subprocess
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from api_client.session import ApiRefused
 from site_engine.groups.approvals import answer_gate
 from site_store import ApprovalRecord, SiteStore, StepState
 from tests.e2e.running import DAG, HANGS, OwnSite, RunningSlipway, wait_until
+from tests.support.releases import releases
 from tests.support.sites import group, node, site
 
 AB = [node("a"), node("b")]
@@ -28,6 +32,16 @@ def answer(slipway: RunningSlipway, store: SiteStore, run_id: str, name: str, *,
     return answer_gate(store, slipway.airflow, action.id, name, "admin", approved=approved, comment="seen")
 
 
+def assert_an_upgrade_names(slipway: RunningSlipway, run_id: str) -> None:
+    """An upgrade of a store asks the Airflow of its environment, past its API server, for tasks that are not over."""
+    scheduler = Path(f"/proc/{slipway.runtime.components['scheduler']}/environ").read_text()
+    environ = dict(one.split("=", 1) for one in scheduler.split("\0") if "=" in one)
+    command = [sys.executable, "-m", "slipway_cli", "store", "upgrade", "--url", releases()[-1].restore()]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=HANGS, check=False)
+    assert (done.returncode, "nothing was upgraded" in done.stderr) == (1, True)
+    assert f"- task deploy_group[0] of {DAG} in Airflow, run {run_id}: awaiting_input, try " in done.stdout, done.stdout
+
+
 def test_a_group_waits_for_a_person_and_goes_on_with_the_answer(slipway: RunningSlipway, own: OwnSite) -> None:
     groups = [
         asking("one", "a", approval="before", approval_text="<b>Cabled?</b>", approvers=["admin"]),
@@ -39,6 +53,7 @@ def test_a_group_waits_for_a_person_and_goes_on_with_the_answer(slipway: Running
         assert own.simulator.submissions() == []
         (step,) = [step for step in store.steps.of_action(slipway.action(run_id).id) if step.group == "one"]
         assert step.state is StepState.AWAITING
+        assert_an_upgrade_names(slipway, run_id)
         assert answer(slipway, store, run_id, "one", approved=True).answered_by == "admin"
         answer(slipway, store, run_id, "two", approved=True)
         assert slipway.airflow.wait_for_run(DAG, run_id, HANGS) == "success"

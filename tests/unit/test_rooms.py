@@ -98,7 +98,7 @@ FLOORS = {
         "group_trigger",
         "plugin triggers",
         "hook process_environment",
-        "airflow_stats connections group_driving provider",
+        "airflow_stats connections group_driving provider unfinished_tasks",
     ),
     "design_rendering": (
         "validation",

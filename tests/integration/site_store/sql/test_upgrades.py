@@ -59,6 +59,13 @@ with SiteStore.open(sys.argv[1]) as store:
 Upgraded = Callable[[bool], None]
 
 
+@pytest.fixture(autouse=True)
+def _no_airflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No Airflow to ask for its tasks: that of these tests has runs of others."""
+    monkeypatch.delenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN")
+    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "airflow"))
+
+
 @pytest.fixture
 def next_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Upgraded:
     """Make this process one of the next version, whose step is rolling or not."""
@@ -195,6 +202,7 @@ def test_the_command_shows_who_is_at_work_and_refuses(empty_url: str, next_versi
     assert "- controller of Slipway 0.9.1 on ctl1 (process 4711), last sign 0 s ago" in refused.output
     assert "(worker of Slipway 0.9.1 on worker1 (process 17), last sign 0 s ago)" in refused.output
     assert "tasks of these actions, as the store knows them: 1 running" in refused.output
+    assert "(Airflow was not asked for its tasks: this environment does not name its database" in refused.output
     assert "1. stop controllers, workers" in refused.output
     assert f"nothing was upgraded, schema {CURRENT} stays" in refused.output
     done = run(main, ["upgrade", "--url", url, "--while-running"])
