@@ -12,6 +12,11 @@ from typing import Final
 from strategy_lib.settings import SLIPWAY_STORE_KEYS_FILE
 
 CELERY: Final = "CeleryExecutor"
+RESULT_BACKEND: Final = "celery.result_backend"
+"""Where Celery keeps how tasks ended. Without it Airflow takes its own database, which workers need not know."""
+RESULTS_UNSEEN: Final = (
+    "a scheduler takes tasks that ended for running ones: after [core] parallelism of them it starts none"
+)
 _EVERYWHERE: Final = ("api-server", "scheduler", "triggerer", "dag-processor", "worker")
 
 
@@ -351,6 +356,11 @@ KEYS: Final = (
         "celery.broker_url",
         ("scheduler", "worker"),
         "tasks are sent to a broker that no worker listens to",
+    ),
+    SharedKey(
+        RESULT_BACKEND,
+        ("scheduler", "worker"),
+        RESULTS_UNSEEN,
     ),
     SharedKey(
         SLIPWAY_STORE_KEYS_FILE.name,

@@ -25,7 +25,7 @@ from site_engine.monitoring.process_notes import (
 from site_store import ProcessRecord, Role, SiteStore
 from site_store.sql.address import server_of
 from slipway_airflow import connections as connections  # it hands the store Airflow's keys
-from strategy_lib.airflow_settings import KEYS, NOTED, SETTINGS
+from strategy_lib.airflow_settings import CELERY, KEYS, NOTED, RESULT_BACKEND, SETTINGS
 from strategy_lib.settings import SLIPWAY_URL
 
 ROLES: Final = {
@@ -55,12 +55,15 @@ def describe(digest: Digest, _store: SiteStore) -> dict[str, Any]:
     # Several Fernet keys are a list: old data is read with each of them.
     airflows = [key.name for key in KEYS if "." in key.name]
     keys = {name: [digest(name, one) for one in _texts(_setting(name))] for name in airflows}
+    settings[RESULT_BACKEND] = results = result_backend()
+    keys[RESULT_BACKEND] = [digest(RESULT_BACKEND, results)]
     folders = dag_folders()
     logs = _setting("logging.base_log_folder")
     environment = common_environment([Path(logs)] if logs else [])
     own = {
         "dag_folders": [str(folder) for folder in folders],
         "dags": files_digest(folders),
+        "bundles": bundle_names(),
         "hostname": get_hostname(),
     }
     return {**environment, **own, "settings": settings, "keys": keys, "servers": _servers()}
@@ -76,6 +79,29 @@ def dag_folders() -> list[Path]:
     except (ValueError, AttributeError):
         paths = [_setting("core.dags_folder")]
     return [Path(path) for path in paths if path]
+
+
+def bundle_names() -> list[str]:
+    """Return the names of the bundles of DAGs: a task's DAG is looked up by its bundle's name, on each machine anew."""
+    try:
+        return sorted(str(one["name"]) for one in json.loads(_setting("dag_processor.dag_bundle_config_list") or "[]"))
+    except (ValueError, TypeError, KeyError):
+        return []
+
+
+def result_backend() -> str:
+    """Return where Celery keeps its results: kind, server and name of the database, and nothing of who uses it."""
+    text = _setting(RESULT_BACKEND) or f"db+{_setting('database.sql_alchemy_conn') or ''}"
+    try:
+        parts = urlsplit(text)
+        kind, place = parts.scheme, parts.hostname or ""
+        # The driver may be each machine's own.
+        kind = "+".join(kind.split("+")[:2]) if kind.startswith("db+") else kind.split("+")[0]
+        kind = kind.replace("postgres", "postgresql") if kind.endswith("postgres") else kind
+        port = parts.port or (5432 if "postgres" in kind else None)
+    except ValueError:
+        return "an address that cannot be read"
+    return f"{kind}://{place}{'' if port is None else f':{port}'}{parts.path}"
 
 
 def _servers() -> dict[str, str]:
@@ -172,8 +198,18 @@ def api_server_notes() -> ProcessNotes:
     return ProcessNotes(lambda: Role.API_SERVER, ApiServerNote())
 
 
+def describe_worker(digest: Digest, store: SiteStore) -> dict[str, Any]:
+    """Return what a task says of its machine: besides the rest, whether that reaches the server of Celery's results."""
+    said = describe(digest, store)
+    if CELERY in said["settings"].get("core.executor", ""):
+        parts = urlsplit(said["settings"][RESULT_BACKEND])
+        if parts.hostname and parts.port:
+            said["results_problem"] = _problem(parts.hostname, parts.port)
+    return said
+
+
 def note_task(store: SiteStore) -> None:
     """Note the worker in which a task begins, once in its process, and the settings that its tasks work by."""
     if os.getpid() not in _noted:
         _noted.add(os.getpid())
-        note_worker(store, describe)
+        note_worker(store, describe_worker)

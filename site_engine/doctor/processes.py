@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from site_engine.doctor.facts import Facts, Finding, Level, places, settings_of
 from site_store import ProcessRecord, Role
-from strategy_lib.airflow_settings import KEYS, variable
+from strategy_lib.airflow_settings import KEYS, RESULT_BACKEND, RESULTS_UNSEEN, variable
 from strategy_lib.settings import SLIPWAY_STORE_KEYS_FILE
 
 _NEEDED: Final = {
@@ -37,9 +37,11 @@ def judge_processes(facts: Facts) -> Iterator[Finding]:
     yield from _frozen(facts)
     yield from _versions(facts)
     yield from _keys(facts)
+    yield from _bundles(facts)
     yield from _dags_alike(facts)
     yield from _clocks(facts)
     yield from _celery(facts)
+    yield from _results(facts)
     yield from _disks(facts)
 
 
@@ -137,7 +139,8 @@ def _dags_alike(facts: Facts) -> Iterator[Finding]:
     files = _grouped(reading, lambda one: one.environment.get("dags"))
     if len(files) < 2:
         return
-    # Airflow looks a task's DAG up below the folder of its own machine: where the files are the same, paths may differ.
+    # A task's DAG is looked up by its bundle's name and its path within it, below the folder of each machine's own
+    # bundle of that name: paths of folders may differ, such as by the version of Python.
     folders = _grouped(reading, lambda one: tuple(one.environment.get("dag_folders", ())))
     if len(folders) > 1:
         said = [f"{', '.join(paths)} ({places(found)})" for paths, found in folders.items()]
@@ -145,7 +148,8 @@ def _dags_alike(facts: Facts) -> Iterator[Finding]:
             Level.ERROR,
             f"the folders of DAGs hold different files: {'; '.join(said)}",
             "a worker does not find the DAG of its task, or another one than its scheduler takes it for",
-            f"{variable('core.dags_folder')}=…   (what `slipway dags path` prints, on each of these machines)",
+            f"{variable('core.dags_folder')}=…   (what `slipway dags path` prints, on each of these machines; it need "
+            "not be the same path)",
         )
     else:
         said = [places(found) for found in files.values()]
@@ -203,6 +207,46 @@ def _celery(facts: Facts) -> Iterator[Finding]:
                 f"[core] parallelism of the scheduler on {one.host} is below the {slots_of_all} slots of workers",
                 "workers stay idle while tasks wait",
                 f"{variable('core.parallelism')}={slots_of_all}   (on {one.host})",
+            )
+
+
+def _results(facts: Facts) -> Iterator[Finding]:
+    """Yield what is wrong with where Celery keeps its results; whether it is the same everywhere, `_keys` says."""
+    if not facts.uses_celery:
+        return
+    line = f"{variable(RESULT_BACKEND)}=db+postgresql://…   (Airflow's database, the same for schedulers and workers)"
+    having = facts.counted(Role.SCHEDULER, Role.WORKER)
+    for value, found in _grouped(having, lambda one: settings_of(one).get(RESULT_BACKEND, "")).items():
+        if "sqlite" in value:
+            what = f"[celery] result_backend is a file of each machine ({value}), for {places(found)}"
+            yield Finding(Level.ERROR, what, RESULTS_UNSEEN, line)
+        elif value and not value.startswith("db+"):
+            what = f"[celery] result_backend is no database ({value}), for {places(found)}"
+            yield Finding(Level.WARNING, what, "how tasks ended is lost with it; Airflow warns of it, too", line)
+    for one in facts.counted(Role.WORKER):
+        if problem := one.environment.get("results_problem"):
+            server = settings_of(one).get(RESULT_BACKEND, "")
+            yield Finding(
+                Level.ERROR,
+                f"the worker on {one.host} does not reach [celery] result_backend, {server}: {problem}",
+                RESULTS_UNSEEN,
+                f"let {one.host} reach that server and port, or {line}",
+            )
+
+
+def _bundles(facts: Facts) -> Iterator[Finding]:
+    """Yield workers that lack a bundle of the DAG processors: they look a task's DAG up by the bundle's name."""
+    known = {name for one in facts.counted(Role.DAG_PROCESSOR) for name in one.environment.get("bundles", ())}
+    running = facts.counted(Role.WORKER if facts.uses_celery else Role.SCHEDULER)
+    lacking = _grouped(running, lambda one: tuple(sorted(known - set(one.environment.get("bundles", known)))))
+    for names, found in lacking.items():
+        if names:
+            yield Finding(
+                Level.ERROR,
+                f"{places(found)} has no bundle of DAGs named {', '.join(names)}, which the DAG processor has",
+                "a task's DAG is looked up by its bundle's name: each task of these fails there",
+                f"{variable('dag_processor.dag_bundle_config_list')}=…   (for {places(found)}: the names of the DAG "
+                "processor; the paths may be others)",
             )
 
 

@@ -45,8 +45,8 @@ def test_no_secret_is_noted_and_the_same_key_has_the_same_digest(
 ) -> None:
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
-    git = {"classpath": "x.GitDagBundle", "kwargs": {"repo_url": "https://geheim@git"}}
-    local = {"classpath": "x.LocalDagBundle", "kwargs": {"path": str(tmp_path)}}
+    git = {"name": "git", "classpath": "x.GitDagBundle", "kwargs": {"repo_url": "https://geheim@git"}}
+    local = {"name": "slipway", "classpath": "x.LocalDagBundle", "kwargs": {"path": str(tmp_path)}}
     monkeypatch.setenv("AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST", json.dumps([git, local]))
     digest = digest_with("salt")
     said = describe(digest, store)
@@ -54,6 +54,37 @@ def test_no_secret_is_noted_and_the_same_key_has_the_same_digest(
     assert said["keys"]["core.fernet_key"] == [digest("core.fernet_key", f"geheim-{word}") for word in ("new", "old")]
     assert said["settings"]["api.base_url"] == "https://airflow.example/x"
     assert (said["dag_folders"], said["servers"]["airflow"]) == ([str(tmp_path)], "db:6543")
+    assert said["bundles"] == ["git", "slipway"]
+    assert said["settings"]["celery.result_backend"] == "db+postgresql://db:6543/airflow", (
+        "Airflow's own, where none is"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("db+postgresql+psycopg2://me:geheim@db/airflow?password=geheim", "db+postgresql://db:5432/airflow"),
+        ("db+postgres://other@db:5432/airflow", "db+postgresql://db:5432/airflow"),
+        ("db+sqlite:////root/airflow.db", "db+sqlite:////root/airflow.db"),
+        ("redis://:geheim@redis/0", "redis://redis/0"),
+        ("db+postgresql://db:port/airflow", "an address that cannot be read"),
+    ],
+)
+def test_where_results_are_kept_is_noted_without_who_uses_it(
+    given: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW__CELERY__RESULT_BACKEND", given)
+    assert process_environment.result_backend() == shown
+
+
+def test_with_celery_a_task_tries_the_server_of_its_results(monkeypatch: pytest.MonkeyPatch, store: SiteStore) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        monkeypatch.setenv("AIRFLOW__CELERY__RESULT_BACKEND", f"db+postgresql://me@127.0.0.1:{port}/airflow")
+        assert "results_problem" not in process_environment.describe_worker(digest_with("x"), store)
+        monkeypatch.setenv("AIRFLOW__CORE__EXECUTOR", "CeleryExecutor")
+        assert process_environment.describe_worker(digest_with("x"), store)["results_problem"] is None
+    assert process_environment.describe_worker(digest_with("x"), store)["results_problem"] == "Connection refused"
 
 
 def test_a_worker_is_noted_once_in_a_task_s_process(monkeypatch: pytest.MonkeyPatch, store: SiteStore) -> None:

@@ -23,6 +23,7 @@ SETTINGS_OF_ALL = {row.name: row.use for row in SETTINGS} | {
     "api_auth.jwt_leeway": "10",
     "celery.worker_concurrency": "4",
     "database.sql_alchemy_pool_size": "5",
+    "celery.result_backend": "db+postgresql://db:5432/airflow",
     "SLIPWAY_URL": "http://api.internal:8080",
 }
 ENVIRONMENT = {
@@ -33,6 +34,8 @@ ENVIRONMENT = {
     "memory": 4_000,
     "dag_folders": ["/opt/slipway/dags"],
     "dags": "digest of files",
+    "bundles": ["dags-folder"],
+    "results_problem": None,
     "servers": {"store": "db:5432", "airflow": "db:5432"},
 }
 MACHINES = {
@@ -143,6 +146,36 @@ MISTAKES = {
         Level.ERROR,
         "[celery] broker_url is not the same everywhere",
         "AIRFLOW__CELERY__BROKER_URL=…",
+    ),
+    "another place of results": (
+        said(Role.WORKER, "worker1", keys={"celery.result_backend": ["other"]}),
+        Level.ERROR,
+        "[celery] result_backend is not the same everywhere: worker on worker1 differs from",
+        "AIRFLOW__CELERY__RESULT_BACKEND=…",
+    ),
+    "results in a file of each machine": (
+        setting(Role.WORKER, "celery.result_backend", "db+sqlite:////root/airflow/airflow.db", "worker2"),
+        Level.ERROR,
+        "[celery] result_backend is a file of each machine (db+sqlite:////root/airflow/airflow.db), for worker on wo",
+        "AIRFLOW__CELERY__RESULT_BACKEND=db+postgresql://…",
+    ),
+    "results in Redis": (
+        setting(Role.SCHEDULER, "celery.result_backend", "redis://redis/0"),
+        Level.WARNING,
+        "[celery] result_backend is no database (redis://redis/0), for scheduler on control1, control2",
+        "AIRFLOW__CELERY__RESULT_BACKEND=db+postgresql://…",
+    ),
+    "a worker that does not reach the results": (
+        said(Role.WORKER, "worker2", results_problem="Connection refused"),
+        Level.ERROR,
+        "the worker on worker2 does not reach [celery] result_backend, db+postgresql://db:5432/airflow: Connection ref",
+        "let worker2 reach that server and port",
+    ),
+    "a bundle of another name": (
+        said(Role.WORKER, "worker2", bundles=["slipway"]),
+        Level.ERROR,
+        "worker on worker2 has no bundle of DAGs named dags-folder, which the DAG processor has",
+        "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST=…   (for worker on worker2",
     ),
     "other keys of the store": (
         said(Role.WORKER, "worker1", keys={"SLIPWAY_STORE_KEYS_FILE": ["other"]}),

@@ -56,6 +56,8 @@ def test_each_row_of_a_setting_fits_what_it_says_to_use(row: Any) -> None:
 
 def test_the_same_files_of_dags_in_another_folder_are_no_mistake() -> None:
     assert judge(said(Role.WORKER, "worker3", dag_folders=["/opt/python3.12/dags"])(WELL)).findings == []
+    # Nor is a bundle of others beside it.
+    assert judge(said(Role.WORKER, "worker3", bundles=["another", "dags-folder"])(WELL)).findings == []
 
 
 def test_a_store_of_which_no_process_knows_is_said_to_have_none() -> None:
