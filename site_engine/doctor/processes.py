@@ -76,11 +76,16 @@ def _executor(facts: Facts) -> Iterator[Finding]:
 
 def _frozen(facts: Facts) -> Iterator[Finding]:
     for one in facts.frozen():
+        # Of controllers one leads, and the others wait: what the silent one did, another does.
+        spare = one.role == Role.CONTROLLER and facts.controller_leads and facts.counted(Role.CONTROLLER)
+        gone = "one that was taken away for good is forgotten after a day"
         yield Finding(
-            Level.ERROR,
-            f"the {one.role} on {one.host} (process {one.pid}) is silent for {one.silent_for(facts.now):.0f} s",
+            Level.WARNING if spare else Level.ERROR,
+            f"the {one.role} on {one.host} (process {one.pid}) is silent for {one.silent_for(facts.now):.0f} s"
+            + (f"; {places(facts.counted(Role.CONTROLLER))} leads or waits" if spare else ""),
             "it is frozen, was killed, or does not reach the store",
-            f"on {one.host}: restart the {one.role}; one that was taken away for good is forgotten after a day",
+            f"on {one.host}: restart the {one.role}; {gone}"
+            + (", and nothing is to be done until then" if spare else ""),
         )
 
 

@@ -312,6 +312,20 @@ MISTAKES = {
         "the api-server on control1 (process 7) is silent for 300 s",
         "on control1: restart the api-server",
     ),
+    "a controller that was killed while another leads": (
+        changed(Role.CONTROLLER, "control1", last_sign=NOW - timedelta(seconds=300)),
+        Level.WARNING,
+        "the controller on control1 (process 7) is silent for 300 s; controller on control2 leads or waits",
+        "one that was taken away for good is forgotten after a day, and nothing is to be done until then",
+    ),
+    "a controller that was killed while nobody leads": (
+        lambda facts: replace(
+            changed(Role.CONTROLLER, last_sign=NOW - timedelta(seconds=300))(facts), controller_leads=False
+        ),
+        Level.ERROR,
+        "the controller on control1 (process 7) is silent for 300 s",
+        "on control1: restart the controller",
+    ),
     "too few connections": (
         known(server=ServerFacts(100, is_pooled=False)),
         Level.WARNING,
