@@ -40,6 +40,7 @@ class ProvisionerUnavailable(ProvisionerError):
     retry_after : seconds that the provisioner asked to wait.
     reached : False when no connection was made, so that the request certainly had no effect.
     timed_out : True when the answer did not come in time: the provisioner may still be working on the request.
+    answered : True when the provisioner itself said so, as for `ProvisionerRefused`.
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class ProvisionerUnavailable(ProvisionerError):
         retry_after: float | None = None,
         reached: bool = True,
         timed_out: bool = False,
+        answered: bool = False,
     ) -> None:
         super().__init__(detail, status=status)
+        self.answered = answered
         self.retry_after = retry_after
         self.reached = reached
         self.timed_out = timed_out

@@ -347,7 +347,9 @@ class HttpSession:
         # A conflict that names a time is one of the server's transactions: nothing was done.
         if status >= 500 or status in _TRY_LATER or (status == 409 and asked is not None):
             # 408 and 504: a server or proxy gave up waiting; the request may still be at work.
-            return ProvisionerUnavailable(detail, status=status, retry_after=asked, timed_out=status in (408, 504))
+            is_late = status in (408, 504)
+            own = self._is_own(error)
+            return ProvisionerUnavailable(detail, status=status, retry_after=asked, timed_out=is_late, answered=own)
         if status in (401, 403):
             return AuthenticationFailed(detail, status=status)
         if 300 <= status < 400:

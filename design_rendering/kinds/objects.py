@@ -38,12 +38,14 @@ OBJECT_KINDS = {
     own.NODE_SET_SCHEMA: "node_set",
     own.SITE_SCHEMA: "site",
     own.USER_DATA_SCHEMA: "user_data",
+    own.BMC_ACCOUNT_SCHEMA: "bmc_account",
     STRATEGY_SCHEMA: "strategy",
     CONFIGURATION_SCHEMA: "configuration",
     NOTIFICATIONS_SCHEMA: "notifications",
     SITE_SETTINGS_SCHEMA: "site_settings",
 }
 """The kind of an object, by the schema of its document. An object of any other schema has that as its kind."""
+_SHAPING = ("checksum", "ramdisk", "root_gb", "root_device", "capabilities", "network_data")
 VERSION = "3"
 """Of what goes into the digest of a node."""
 
@@ -186,8 +188,11 @@ def with_labels_of(done: str, wanted: str) -> str:
 def _digest_of_own(node: SlipwayNode) -> str:
     layouts = {"network": node.network_layout, "storage": node.storage_layout}
     image = {"image": node.image, "kernel": node.kernel, "ephemeral": node.ephemeral, "user_data": node.user_data}
+    # What is not said is left out: the digests of older designs stay the same.
+    more = {name: getattr(node, name) for name in _SHAPING if getattr(node, name) is not None}
+    more |= {"traits": sorted(node.traits)} if node.traits else {}
     labels = {"labels": dict(node.labels), "tags": sorted(node.tags), "rack": node.rack}
-    return _joined(_hash({**image, **layouts}), _hash(labels))
+    return _joined(_hash({**image, **layouts, **more}), _hash(labels))
 
 
 def _joined(rest: str, labels: str) -> str:

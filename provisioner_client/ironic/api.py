@@ -36,7 +36,7 @@ PAGE: Final = 1000
 FEW: Final = 8
 """So many nodes are asked for one by one, at 15 ms each; more of them with the list, at 1 ms each."""
 _RANGE: Final = re.compile(r"\[(\d+\.\d+), (\d+\.\d+)\]")
-_LOCKED: Final = re.compile(r"is locked by host")
+_LOCKED: Final = re.compile(r"is locked by host|while a state transition is in progress")
 _PROTECTED: Final = re.compile(r"is protected")
 _GONE: Final = "could not be found"
 
@@ -64,9 +64,9 @@ class HistoryEvent:
 class IronicApi:
     """Requests about one site, from one thread.
 
-    A node that a conductor has locked (409), and a conductor without a free worker (503), are `ProvisionerUnavailable`:
-    nothing was done, and it may be asked for again. A connection that was reset is one, too, with `status` None: what
-    was asked for may have been done.
+    A node that a conductor has locked (409), and a conductor without a free worker (503), are `ProvisionerUnavailable`
+    with `answered`: nothing was done, and it may be asked for again. A connection that was reset is one, too, without:
+    what was asked for may have been done.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ class IronicApi:
     def _told(self, trouble: ProvisionerError) -> ProvisionerError:
         """Return what an error of Ironic's means to who asked."""
         if trouble.status == 409 and _LOCKED.search(trouble.said):
-            told: ProvisionerError = ProvisionerUnavailable(trouble.detail, status=409)
+            told: ProvisionerError = ProvisionerUnavailable(trouble.detail, status=409, answered=True)
         elif trouble.status == 403 and _PROTECTED.search(trouble.said):
             told = ProvisionerRefused(trouble.detail, status=403, answered=True)
         elif trouble.status == 406 and (found := _RANGE.search(trouble.said)):

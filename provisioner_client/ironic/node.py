@@ -50,17 +50,20 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
     ----------
     ref, action : the task's reference, and a value of `protocol.ACTIONS`.
     step : the change of state that was asked for last; "": none yet.
-    at : when the mark was written, or the step was sent, by Ironic's clock, as in its own time stamps.
+    since : when the node had changed its state last before that step, in Ironic's words; "": never.
+    at : when the mark was written, by Ironic's clock.
     claim : the reference of the task whose deployment is on the node; it outlasts later tasks. "": no task's.
-    order : what is to be done; its form is the task's own.
+    ok, why : what became of the node, where its state does not say so; `ok` is None where it does, or will.
     """
 
     ref: str
     action: str
     step: str = ""
+    since: str = ""
     at: str = ""
     claim: str = ""
-    order: dict[str, Any] = {}
+    ok: bool | None = None
+    why: str = ""
 
     def data(self) -> dict[str, Any]:
         """Return it as it stands in `extra`."""
@@ -127,6 +130,8 @@ class Node:
         known = IRONIC_WORDS.get(self.state, NodeCondition.OTHER)
         if self.stranger:
             return NodeCondition.OTHER
+        if known is NodeCondition.READY and self.instance_uuid:
+            return NodeCondition.ALLOCATED
         is_idle = known in (NodeCondition.NEW, NodeCondition.READY, NodeCondition.FAILED_COMMISSIONING)
         return NodeCondition.UNFIT if is_idle and (self.is_put_aside or self.retired) else known
 

@@ -88,10 +88,14 @@ DEPLOYED = {
     "rack: r1,": "rack: r1, ephemeral: true,",
     "rack: r1, ": "rack: r1, network: bonded,",
     ", rack: r1": ", rack: r1, storage: lvm",
+    "rack: r1, a": "rack: r1, checksum: 'https://images/sums', a",
+    ", rack: r1, a": ", rack: r1, root_device: {serial: x}, a",
+    "[compute], rack: r1": "[compute], traits: [CUSTOM_A], rack: r1",
 }
 NOTHING = {
     "10.0.3.7/24": "10.0.3.8/24",
     "rack: r1,": "rack: r1, erase: full,",
+    "rack: r1, ": "rack: r1, bmc_driver: ipmi, bmc_address: 10.0.9.7, mac_addresses: ['52:54:00:12:34:56'], ",
     "{name: n1}": "{name: n1, monitor: false}",
     "data: {provisioner: maas": "# a comment\ndata: {provisioner: maas",
     "sets: [compute], rack: r1": "rack: r1, tags: [compute], labels: {role: compute}",
@@ -120,6 +124,12 @@ def test_what_is_deployed_makes_another_version(old: str, new: str) -> None:
 def test_what_does_not_make_the_node_makes_no_version(old: str, new: str) -> None:
     before, after = digests_of_n1(old, new)
     assert before == after
+
+
+def test_a_node_that_says_nothing_of_ironic_keeps_the_digest_that_it_had_before_there_was_any() -> None:
+    digest = read_design(load_documents(SITE.replace("hunter2", "x"), "site.yaml")).digests["n2"]
+    made_of = digest.removeprefix("3:").split(":")
+    assert [one[:16] for one in made_of] == ["69c985f9466e0aa4", "d53affd2e8f3b128"]
 
 
 def test_a_change_concerns_the_nodes_that_use_it_in_the_end() -> None:

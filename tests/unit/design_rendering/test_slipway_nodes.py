@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from design_rendering.kinds.slipway_nodes import SlipwayNode, read_slipway_nodes, site_provisioner, slipway_nodes
+from design_rendering.kinds.slipway_nodes import Bmc, SlipwayNode, read_slipway_nodes, site_provisioner, slipway_nodes
 from design_rendering.reading.documents import Document, DocumentError, load_documents
 from design_rendering.redaction import is_secret, redacted_text, secret_values
 from design_rendering.rendering import rendered_documents
@@ -112,6 +112,48 @@ def test_a_node_needs_nothing_but_its_name() -> None:
     assert site_provisioner(load_documents(SITE)) == "maas"
 
 
+IRONIC = (
+    one(
+        "Site",
+        "{provisioner: ironic, enroll: true, defaults: {bmc_driver: ipmi, bmc_account: root, traits: [CUSTOM_A], "
+        "checksum: 'https://images/SHA256SUMS', bmc_options: {ipmi_port: 623}}}",
+        "site",
+    )
+    + "---\n"
+    + one("BmcAccount", "{user: root, password: hunter2222}", "root")
+    + "---\n"
+    + one("Node", "{image: 'https://images/a', bmc_address: 10.0.9.7, mac_addresses: ['52:54:00:12:34:56']}")
+    + "---\n"
+    + one("Node", "{bmc_driver: null, bmc_account: null, bmc_options: null, traits: null, root_gb: 9}", "n2")
+)
+
+
+def test_what_ironic_needs_is_laid_over_each_other_as_all_else() -> None:
+    found = nodes_of(IRONIC)
+    assert found == {
+        "n1": SlipwayNode(
+            "n1",
+            image="https://images/a",
+            checksum="https://images/SHA256SUMS",
+            traits=frozenset({"CUSTOM_A"}),
+            enroll=True,
+            bmc=Bmc("ipmi", "10.0.9.7", "root", "hunter2222", {"ipmi_port": 623}),
+            mac_addresses=("52:54:00:12:34:56",),
+        ),
+        "n2": SlipwayNode("n2", checksum="https://images/SHA256SUMS", root_gb=9, enroll=True),
+    }
+    assert found["n1"].bmc is not None
+    assert found["n1"].bmc.options == {"ipmi_port": 623}
+
+
+def test_the_password_of_a_bmc_is_a_secret() -> None:
+    documents = load_documents(IRONIC)
+    assert "hunter2222" in secret_values(documents)
+    assert "hunter2222" not in redacted_text(IRONIC, documents) + repr(nodes_of(IRONIC))
+    (found,) = problems_of(one("BmcAccount", "{user: root, password: [hunter2222]}"))
+    assert "hunter2222" not in found
+
+
 def test_user_data_is_a_secret_whatever_its_storage_policy_says() -> None:
     documents = load_documents(SITE)
     assert [document.name for document in documents if is_secret(document)] == ["base"]
@@ -149,8 +191,27 @@ MISTAKES: list[tuple[str, str, str]] = [
     (one("Node", "{erase: fast}"), "$.data.erase", "must be none or quick or secure or full, not the text 'fast'"),
     (one("Node", "{address: 10.0.0}"), "$.data.address", "must be an IP address, with or without the length of its"),
     (one("Node", "{}", "a.example"), "$.metadata.name", "must be a host name: letters, digits and -"),
-    (one("Site", "{provisioner: ironic}"), "$.data.provisioner", "must be maas or drydock, not the text 'ironic'"),
-    (one("Site", "{}"), "$.data", "provisioner is missing: maas or drydock."),
+    (
+        one("Site", "{provisioner: iron}"),
+        "$.data.provisioner",
+        "must be maas or ironic or drydock, not the",
+    ),
+    (one("Site", "{}"), "$.data", "provisioner is missing: maas, ironic or drydock."),
+    (
+        one("Node", "{checksum: abc}"),
+        "$.data.checksum",
+        "must be sha256: with 64 hexadecimal digits, sha512",
+    ),
+    (one("Node", "{traits: [gpu]}"), "$.data.traits[0]", "must be a trait of capital letters, digits and _, not the"),
+    (one("Node", "{root_device: {colour: red}}"), "$.data.root_device", "colour"),
+    (one("Node", "{mac_addresses: ['1:2']}"), "$.data.mac_addresses[0]", "six pairs of hexadecimal digits"),
+    (one("Node", "{bmc_account: gone}"), "$.data.bmc_account", "no slipway/BmcAccount/v1 named 'gone'"),
+    (
+        one("Site", "{provisioner: ironic, defaults: {bmc_options: {redfish_password: hunter2}}}"),
+        "$.data.defaults.bmc_options.redfish_password",
+        "looks like a secret, and everybody may read it here: write it into a slipway/BmcAccount/v1",
+    ),
+    (one("BmcAccount", "{user: root}"), "$.data", "password is missing"),
     (one("Site", "{provisioner: maas, connection: c}"), "$.data.connection", "'connection' is not known here"),
     (one("UserData", "{}"), "$.data", "content is missing"),
 ]
@@ -214,7 +275,7 @@ def test_what_documents_share_is_said_alike_in_their_schemas() -> None:
     }
     node, node_set = read["node"]["data"]["properties"], read["node_set"]["data"]["properties"]
     assert {key: node[key] for key in node_set} == node_set
-    assert node.keys() - node_set.keys() == {"sets", "address"}
+    assert node.keys() - node_set.keys() == {"sets", "address", "bmc_address", "mac_addresses"}
     defaults = read["site"]["defaults"]["properties"]
     assert defaults == {key: node[key] for key in defaults}
     assert node_set.keys() - defaults.keys() == {"tags", "labels", "rack"}

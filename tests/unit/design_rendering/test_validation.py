@@ -274,10 +274,11 @@ SITE = "schema: slipway/Site/v1\nmetadata: {{name: s}}\ndata: {{provisioner: {0}
 OWN = "schema: slipway/Node/v1\nmetadata: {name: n1}\ndata: {}\n---\n"
 OTHERS = "schema: drydock/BaremetalNode/v1\nmetadata: {name: d1}\ndata: {}\n---\n"
 SET = "schema: slipway/NodeSet/v1\nmetadata: {name: s1}\ndata: {}\n---\n"
+ACCOUNT = "schema: slipway/BmcAccount/v1\nmetadata: {name: b1}\ndata: {user: u, password: p}\n---\n"
 NETWORK = "schema: drydock/Network/v1\nmetadata: {name: oam}\ndata: {}\n---\n"
-DRYDOCK, MAAS = SITE.format("drydock"), SITE.format("maas")
+DRYDOCK, MAAS, IRONIC = SITE.format("drydock"), SITE.format("maas"), SITE.format("ironic")
 
-MAAS_ON_DRYDOCK = "slipway/Node/v1 is for MAAS, and the site's provisioner is Drydock: describe its machines"
+MAAS_ON_DRYDOCK = "slipway/Node/v1 is for MAAS or Ironic, and the site's provisioner is Drydock: describe its machines"
 DRYDOCK_ON_MAAS = "drydock/BaremetalNode/v1 is for Drydock, and the site's provisioner is MAAS: describe its machines"
 
 FITTING = [
@@ -289,6 +290,8 @@ FITTING = [
     (OWN + SET, "maas"),
     (MAAS + OWN, "maas"),
     (MAAS + OWN, None),
+    (IRONIC + OWN + SET + ACCOUNT, "ironic"),
+    (IRONIC.replace("ironic", "ironic, enroll: true") + OWN, None),
     (OTHERS, "another"),
 ]
 
@@ -308,11 +311,24 @@ FOREIGN = [
     # Where the two differ.
     (MAAS + OWN, "drydock", ["error $.data.provisioner", "error $.schema"], ["leads to Drydock", MAAS_ON_DRYDOCK]),
     (DRYDOCK + OTHERS, "maas", ["error $.data.provisioner", "error $.schema"], ["leads to MAAS", DRYDOCK_ON_MAAS]),
+    (IRONIC + OWN, "maas", ["error $.data.provisioner"], ["leads to MAAS: write maas, or give the site a connection"]),
+    (
+        IRONIC + OTHERS,
+        None,
+        ["error $.schema"],
+        ["the site's provisioner is Ironic: describe its machines"],
+    ),
+    (MAAS.replace("maas", "maas, enroll: true") + OWN, None, ["error $.data.enroll"], ["is for Ironic: MAAS gets"]),
     # Without either only both kinds together are wrong.
-    (OTHERS + OWN, None, ["error $.schema"], ["here are 1 nodes for MAAS (slipway/Node/v1) and 1 for Drydock"]),
+    (
+        OTHERS + OWN,
+        None,
+        ["error $.schema"],
+        ["here are 1 nodes for MAAS or Ironic (slipway/Node/v1) and 1 for Drydock"],
+    ),
     # What is only not read.
     (OWN + NETWORK, "maas", ["warning $.schema"], ["drydock/Network/v1 is for Drydock"]),
-    (OTHERS + SET, "drydock", ["warning $.schema"], ["slipway/NodeSet/v1 is for MAAS"]),
+    (OTHERS + SET, "drydock", ["warning $.schema"], ["slipway/NodeSet/v1 is for MAAS or Ironic"]),
     # Each kind once.
     (OTHERS + OTHERS.replace("d1", "d2"), "maas", ["error $.schema"], ["for Drydock, as are 1 more documents"]),
 ]

@@ -35,6 +35,12 @@ def marked(**more: Any) -> dict[str, Any]:
             id="our claim, by the task's reference",
         ),
         pytest.param(
+            data("available", instance_uuid=CLAIM, extra=marked(ref=REFERENCE)),
+            NodeCondition.ALLOCATED,
+            "available",
+            id="our claim, and nothing deployed yet",
+        ),
+        pytest.param(
             data("active", instance_uuid=CLAIM, extra=marked(claim=REFERENCE)),
             NodeCondition.DEPLOYED,
             "active",
@@ -120,7 +126,7 @@ def test_a_mark_that_cannot_be_read_is_none(extra: object) -> None:
 
 
 def test_a_mark_is_read_as_it_was_written() -> None:
-    mark = Mark(REFERENCE, "deploy_nodes", "active", "2026-01-01T00:00:00+00:00", REFERENCE, {"image": "x"})
+    mark = Mark(REFERENCE, "deploy_nodes", "active", at="2026-01-01T00:00:00+00:00", claim=REFERENCE)
     assert read_node(data("available", extra={"slipway": mark.data()})).mark == mark
 
 

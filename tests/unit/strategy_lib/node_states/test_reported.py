@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from provisioner_client.ironic.node import ADOPTED, Node
+from provisioner_client.ironic.node import ADOPTED, read_node
 from provisioner_client.maas.machine import STATUS_NAMES, Machine, Status
 from provisioner_client.simulator.machines import MachineStatus
 from strategy_lib.node_states.generated import NodeAvailability
@@ -150,7 +150,8 @@ def listed_by_maas(word: str) -> NodeCondition:
 def listed_by_ironic(word: str) -> NodeCondition:
     state, put_aside, _ = word.partition(IN_MAINTENANCE)
     # What is deployed is ours.
-    return Node("x", "x", state, maintenance=bool(put_aside), instance_uuid="i", extra={ADOPTED: "i"}).condition
+    claim = {"instance_uuid": "i", "extra": {ADOPTED: "i"}} if state == "active" else {}
+    return read_node({"uuid": "u", "provision_state": state, "maintenance": bool(put_aside), **claim}).condition
 
 
 READERS: dict[Lister, Callable[[str], NodeCondition | None]] = {
