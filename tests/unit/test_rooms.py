@@ -60,7 +60,7 @@ FLOORS = {
         "factory",
         "drydock ironic maas",
         "site_documents tokens",
-        "connection http_session",
+        "connection http_session ironic_server",
         "http_errors http_settings shared_lists",
         "redacting simulator",
         "node_agent protocol",
@@ -241,7 +241,12 @@ def test_a_backend_is_known_to_the_factory_alone() -> None:
     assert knowing == {"provisioner_client/factory.py"}
 
 
-LOADED_WHEN_CALLED = ("provisioner_client.simulator", "slipway_cli.embedded", "slipway_cli.demo")
+LOADED_WHEN_CALLED = (
+    "provisioner_client.simulator",
+    "provisioner_client.ironic_server",
+    "slipway_cli.embedded",
+    "slipway_cli.demo",
+)
 # The command `slipway up`, which is imported when it is called.
 MAY_LOAD_THEM = (*LOADED_WHEN_CALLED, "slipway_cli.up")
 

@@ -58,7 +58,9 @@ def test_the_lock_is_a_part_of_the_constraints() -> None:
     assert set(pinned) - set(locked), "the lock has no packages of production"
 
 
-@pytest.mark.parametrize("file", ["slipway_cli/data/constraints.txt", "requirements.lock"])
+@pytest.mark.parametrize(
+    "file", ["slipway_cli/data/constraints.txt", "requirements.lock", "provisioner_client/ironic_server/ironic.lock"]
+)
 def test_contributing_says_how_a_file_was_made(file: str) -> None:
     command = (ROOT / file).read_text().splitlines()[1].removeprefix("#").strip()
     assert command.endswith(f"-o {file}")

@@ -1,0 +1,132 @@
+"""A real Ironic, installed from the lock: machines that fail where that is asked for, and no process that stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil  # type: ignore[import-untyped]  # comes with Airflow, without types
+import pytest
+import requests
+
+from slipway_cli.embedded.processes import members
+from tests.support.embedded_ironic import EmbeddedIronic
+from tests.support.postgres import running_server
+from tests.support.processes import wait_until
+
+pytestmark = [pytest.mark.endurance, pytest.mark.timeout(600)]
+
+IMAGE = {
+    "image_source": "http://images.example/ubuntu.img",
+    "image_os_hash_algo": "sha256",
+    "image_os_hash_value": "0" * 64,
+}
+# A parent that does nothing else than to have started it.
+PARENT = """
+import sys, threading
+from pathlib import Path
+from tests.support.embedded_ironic import EmbeddedIronic, SPEED
+ironic = EmbeddedIronic(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]))
+ironic.start().wait_ready()
+print(ironic.pid, ironic.port, flush=True)
+threading.Event().wait()
+"""
+
+
+class Machines:
+    """Machines of an Ironic that is asked as a person with curl would."""
+
+    def __init__(self, ironic: EmbeddedIronic) -> None:
+        self._session = ironic.session()
+        self._nodes = f"{ironic.url}/v1/nodes"
+
+    def ask(self, method: str, path: str, body: Any) -> requests.Response:
+        while (
+            answer := self._session.request(method, f"{self._nodes}{path}", json=body, timeout=60)
+        ).status_code == 409:
+            time.sleep(0.1)
+        return answer
+
+    def state(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = self._session.get(f"{self._nodes}/{name}", timeout=60).json()
+        return found
+
+    def go(self, name: str, target: str, *ends: str) -> dict[str, Any]:
+        """Ask for a change of a machine's state, and wait until it has come to one of its ends."""
+        answer = self.ask("PUT", f"/{name}/states/provision", {"target": target})
+        assert answer.status_code == 202, answer.text
+        wait_until(lambda: self.state(name)["provision_state"] in ends, f"{name}: {target}")
+        return self.state(name)
+
+    def enrolled(self, name: str) -> None:
+        made = self.ask("POST", "", {"name": name, "driver": "slipway", "instance_info": IMAGE})
+        assert made.status_code == 201, made.text
+        assert self.go(name, "manage", "manageable")["power_state"] == "power off"
+
+
+def test_it_is_installed_fails_where_asked_and_no_process_of_it_stays(tmp_path: Path) -> None:
+    with running_server(tmp_path) as (cluster, _):
+        ironic = EmbeddedIronic(tmp_path, cluster.sockets, tmp_path / "environments")
+        began = time.monotonic()
+        ironic.start("prepare:bad-clean", "deploy:bad-*")
+        try:
+            ironic.wait_ready()
+            print(f"installed and ready after {time.monotonic() - began:.1f} s")
+            listening = [c.laddr.ip for pid in ironic.processes() for c in psutil.Process(pid).net_connections("tcp")]
+            assert set(listening) == {"127.0.0.1"}
+            for auth in (None, ("slipway", "guessed")):
+                assert requests.get(f"{ironic.url}/v1/nodes", auth=auth, timeout=30).status_code == 401
+            fail_as_asked(Machines(ironic))
+
+            # Its main process alone is killed: the worker, which has the port, ends with it.
+            (worker,) = set(ironic.processes()) - {ironic.pid}
+            os.kill(ironic.pid, signal.SIGKILL)
+            assert ironic.process is not None
+            ironic.process.wait()
+            wait_until(lambda: not psutil.pid_exists(worker) and not ironic.is_listening(), "the worker ends", 10)
+
+            # At the next start the machines are as they were; it ends in time when asked.
+            ironic.start().wait_ready()
+            assert Machines(ironic).state("good")["provision_state"] == "active"
+            ended = time.monotonic()
+            ironic.stop()
+            assert (ironic.processes(), ironic.is_listening()) == ([], False)
+            print(f"ended after {time.monotonic() - ended:.1f} s")
+        finally:
+            ironic.stop()
+
+        # What has started it is killed, alone.
+        command = [sys.executable, "-c", PARENT, *map(str, (tmp_path, cluster.sockets, tmp_path / "environments"))]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+            assert parent.stdout is not None
+            pid, ironic.port = (int(word) for word in parent.stdout.readline().split())
+            assert len(members({pid})) == 2
+            parent.kill()
+            parent.wait()
+            wait_until(lambda: not members({pid}) and not ironic.is_listening(), "all end with the parent", 10)
+
+
+def fail_as_asked(machines: Machines) -> None:
+    for name in ("good", "bad-deploy", "bad-clean"):
+        machines.enrolled(name)
+        machines.go(name, "inspect", "manageable")
+    cleaned = machines.go("bad-clean", "provide", "clean failed", "available")
+    assert "the disks could not be erased (simulated)" in cleaned["last_error"]
+    assert (cleaned["maintenance"], cleaned["fault"]) == (True, "clean failure")
+    for name in ("good", "bad-deploy"):
+        machines.go(name, "provide", "available")
+    failed = machines.go("bad-deploy", "active", "deploy failed", "active")
+    cause = "Deploy step deploy.deploy failed: the image could not be written to the root disk (simulated)."
+    assert failed["last_error"] == cause
+    deployed = machines.go("good", "active", "deploy failed", "active")
+    assert (deployed["provision_state"], deployed["power_state"]) == ("active", "power on")
+    # What to deploy is checked as Ironic does it for a real machine.
+    machines.ask("PATCH", "/bad-deploy", [{"op": "remove", "path": "/instance_info/image_os_hash_value"}])
+    refused = machines.ask("PUT", "/bad-deploy/states/provision", {"target": "active"})
+    assert refused.status_code == 400
+    assert "image_checksum" in refused.text
