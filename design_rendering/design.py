@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import ParamSpec, TypeVar
 
 from design_rendering.kinds.health_urls import health_url_problems, ready_problems
 from design_rendering.kinds.nodes import missing_makers, node_documents, nodes_from_documents
-from design_rendering.kinds.objects import node_digests
+from design_rendering.kinds.objects import DigestKey, PlainDigest, node_digests
 from design_rendering.reading.documents import Document, DocumentError, find_document, find_documents
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.errors import Problem, StrategyError, StrategyLibError, problem_at
@@ -40,7 +40,7 @@ class Design:
     configuration : the settings; the defaults where the site has no configuration.
     strategy : the named strategy, or the default one (rule 22).
     nodes : all nodes of the site, in document order.
-    digests : node name to the digest of what makes it.
+    plain_digests : node name to the digest of what makes it, without a key: see `keyed`.
     warnings : what deserves a second look (rule 4), and what nodes are made of and is missing.
     notifications : who is told what; nobody where the site has no such document.
     settings : how Slipway goes about the site; the defaults where the site has no such document.
@@ -50,11 +50,23 @@ class Design:
     configuration: DeploymentConfiguration
     strategy: Strategy
     nodes: tuple[Node, ...]
-    digests: Mapping[str, str]
+    plain_digests: Mapping[str, PlainDigest]
     warnings: tuple[Problem, ...]
     notifications: Notifications = NOBODY
     settings: SiteSettings = DEFAULT_SETTINGS
     edges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def keyed(self, key: DigestKey) -> KeyedDesign:
+        """Return the design with its digests as one store has them (rule 62)."""
+        same = {each.name: getattr(self, each.name) for each in fields(Design)}
+        return KeyedDesign(**same, digests={name: plain.keyed(key) for name, plain in self.plain_digests.items()})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyedDesign(Design):
+    """A design that can be compared with what a store knows: `digests` has that of each node, by its name."""
+
+    digests: Mapping[str, str]
 
 
 def read_design(documents: Iterable[Document]) -> Design:
@@ -80,7 +92,7 @@ def read_design(documents: Iterable[Document]) -> Design:
     if strategy_document is not None:
         strategy = _attempt(errors, strategy, parse_strategy, strategy_document.data, strategy_document)
     no_nodes: list[Node] = []
-    no_digests: dict[str, str] = {}
+    no_digests: dict[str, PlainDigest] = {}
     before = len(errors)
     nodes = _attempt(errors, no_nodes, nodes_from_documents, all_documents)
     all_known = len(errors) == before

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from design_rendering.design import used_strategies
 from design_rendering.kinds.nodes import NODE_MAKERS, nodes_from_documents
-from design_rendering.kinds.objects import ObjectKey, kind_of
+from design_rendering.kinds.objects import DigestKey, ObjectKey, keyed, kind_of
 from design_rendering.reading.documents import Document
 from design_rendering.rendering import RenderedDocument, Rendering
 from strategy_lib.actors import NoEnd, ScopedPolicy, apply_policies
@@ -67,7 +67,10 @@ class PolicedRendering:
 
 
 def police(
-    rendering: Rendering, policies: Mapping[str, DesignPolicy], before: Mapping[ObjectKey, str] | None = None
+    rendering: Rendering,
+    policies: Mapping[str, DesignPolicy],
+    before: Mapping[ObjectKey, str] | None = None,
+    key: DigestKey | None = None,
 ) -> PolicedRendering:
     """Have policies judge a rendered design.
 
@@ -76,6 +79,7 @@ def police(
     policies : by name.
     before : the `judged` of a design before, where these very policies left that as it was: then only what differs from
         it is judged, with what follows from that, and the end is the same. None: all is judged.
+    key : of the store that has `before`, and is to have `judged`; None: these digests are not to be stored (rule 62).
 
     Raises
     ------
@@ -84,7 +88,7 @@ def police(
     if not policies:
         return PolicedRendering(rendering)
     objects = {_name(one.document): one.document for one in rendering.documents}
-    digests = {_name(one.document): _digest(one.document) for one in rendering.documents}
+    digests = {_name(one.document): _digest(one.document, key) for one in rendering.documents}
     changed: set[str] | None = None
     if before is not None:
         known = {str(key): digest for key, digest in before.items()}
@@ -95,7 +99,7 @@ def police(
     if isinstance(found, NoEnd):
         raise PolicyError([Problem("$", str(found))])
     after = {name: document for name, document in found.objects.items() if isinstance(document, Document)}
-    digests |= {name: _digest(after[name]) for name in found.by_policy}
+    digests |= {name: _digest(after[name], key) for name in found.by_policy}
     judged = {_key(document): digests[name] for name, document in after.items()}
     if not found.by_policy:
         return PolicedRendering(rendering, judged=judged)
@@ -113,11 +117,12 @@ def _key(document: Document) -> ObjectKey:
     return ObjectKey(kind_of(document.schema), document.name)
 
 
-def _digest(document: Document) -> str:
+def _digest(document: Document, key: DigestKey | None) -> str:
     """Return the digest of all that a policy may read, also of metadata, which `DesignObject.digest` leaves out."""
     parts = [document.schema, document.name, document.layer, document.metadata, document.data]
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=repr)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    plain = hashlib.sha256(text.encode()).hexdigest()[:32]
+    return plain if key is None else keyed(key, plain)[:32]
 
 
 def _scoped(name: str, policy: DesignPolicy, kinds: dict[str, str]) -> ScopedPolicy:

@@ -254,11 +254,11 @@ class SiteStore:
 
         Raises
         ------
-        StoreNotConfigured : no usable database is named.
+        StoreNotConfigured : no usable database is named, or what is named as its keys is none.
         SchemaNotCurrent : the database belongs to a newer version of Slipway.
         StoreUnavailable : the database could not be reached.
         """
-        database = Database(resolve(url), bounded=False)
+        database = Database(resolve(url), bounded=False, keys=read_keys(url))
         try:
             return schema_version.upgrade(database)
         finally:

@@ -365,7 +365,8 @@ KEYS: Final = (
     SharedKey(
         SLIPWAY_STORE_KEYS_FILE.name,
         ("api-server", "worker", "triggerer"),
-        "no process reads secrets that another has stored; without a key documents with secrets are refused",
+        "no process reads secrets that another has stored, nor compares nodes; without a key documents with secrets "
+        "are refused",
     ),
 )
 """What must be the same. An address with a password is one of them."""

@@ -1,18 +1,20 @@
 """What a design consists of, as a graph: each document is an object, and knows which others it uses.
 
 The digest of an object is over its own data alone. The digest of a node is over everything in the design that makes it,
-so that a change is seen (rule 21). It has three parts, `3:<everything but labels>:<labels>`: the version of what goes
-into it, and two hashes. A deployed node gets new labels without being deployed again (rule 25): therefore the two are
-told apart. When what goes into it changes, its version does, and a migration computes the stored ones anew (rule 38).
+so that a change is seen (rule 21). It has three parts, `4:<everything but labels>:<labels>`: the version of what goes
+into it, and two hashes, which are keyed: plain ones let a secret be guessed (rule 62). A deployed node gets new labels
+without being deployed again (rule 25): therefore the two are told apart. When what goes into it changes, its version
+does, and a migration computes the stored ones anew (rule 38).
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple, NewType
 
 from design_rendering import drydock_kinds as drydock
 from design_rendering import slipway_kinds as own
@@ -46,8 +48,36 @@ OBJECT_KINDS = {
 }
 """The kind of an object, by the schema of its document. An object of any other schema has that as its kind."""
 _SHAPING = ("checksum", "ramdisk", "root_gb", "root_device", "capabilities", "network_data")
-VERSION = "3"
+VERSION = "4"
 """Of what goes into the digest of a node."""
+PLAIN_VERSION: Final = "3"
+"""That of the same digests without a key, as Slipway 0.9.0 stored them."""
+DigestKey = NewType("DigestKey", bytes)
+"""The key of the digests of one store (`store.secret_texts.digest_key`): it is made with the store, and stays."""
+
+
+def keyed(key: DigestKey, plain: str) -> str:
+    """Return the digest that is stored in place of a plain one: who has not the key can guess nothing by it."""
+    return hmac.digest(key, plain.encode(), "sha256").hex()
+
+
+@dataclass(frozen=True, slots=True)
+class PlainDigest:
+    """What makes a node, as two hashes by which a short secret can be guessed. It is no text: none can be stored."""
+
+    rest: str
+    labels: str
+
+    def keyed(self, key: DigestKey) -> str:
+        """Return the digest of the node in one store: the only form that is stored, and compared with what is."""
+        return _joined(keyed(key, self.rest), keyed(key, self.labels))
+
+
+def keyed_again(key: DigestKey, stored: str) -> str:
+    """Return the keyed digest for the plain one of a node that Slipway 0.9.0 stored; anything else as it is."""
+    version, *parts = stored.split(":")
+    plain = version == PLAIN_VERSION and len(parts) == 2
+    return PlainDigest(*parts).keyed(key) if plain else stored
 
 
 class ObjectKey(NamedTuple):
@@ -74,8 +104,14 @@ def kind_of(schema: str) -> str:
     return OBJECT_KINDS.get(schema, schema)
 
 
-def design_objects(documents: Iterable[Document], nodes: Iterable[Node]) -> tuple[DesignObject, ...]:
+def design_objects(
+    documents: Iterable[Document], nodes: Iterable[Node], key: DigestKey | None = None
+) -> tuple[DesignObject, ...]:
     """Return the objects of a rendered design, by kind and name; abstract documents are none.
+
+    Parameters
+    ----------
+    key : of the store that is to have them; None: the digests are plain, and are not to be stored (rule 62).
 
     Raises `DocumentError` when two documents have the same schema, layer and name.
     """
@@ -87,7 +123,7 @@ def design_objects(documents: Iterable[Document], nodes: Iterable[Node]) -> tupl
     domains = _networks_by_domain(by_schema.get(drydock.NETWORK_SCHEMA, {}))
     sites = [ObjectKey(kind_of(own.SITE_SCHEMA), name) for name in by_schema.get(own.SITE_SCHEMA, {})]
     found = [
-        DesignObject(ObjectKey(kind_of(schema), name), _hash(document.data), _uses(document, booted, domains, sites))
+        DesignObject(ObjectKey(kind_of(schema), name), _hashed(document, key), _uses(document, booted, domains, sites))
         for schema, members in by_schema.items()
         for name, document in members.items()
     ]
@@ -144,7 +180,7 @@ def _networks_by_domain(networks: Mapping[str, Document]) -> dict[str, list[str]
     return found
 
 
-def node_digests(documents: Iterable[Document], nodes: Iterable[Node]) -> dict[str, str]:
+def node_digests(documents: Iterable[Document], nodes: Iterable[Node]) -> dict[str, PlainDigest]:
     """Return for each node the digest of what makes it; its hashes are SHA-256, in hexadecimal.
 
     What makes it is the `data` of its own document, of its host profile chain, of the hardware profile they name, of
@@ -167,14 +203,14 @@ def node_digests(documents: Iterable[Document], nodes: Iterable[Node]) -> dict[s
     labels = {node.name: node.labels for node in listed}
     booted = boot_actions_of_nodes(parts[drydock.BOOT_ACTION_SCHEMA].values(), listed)
     found = {
-        name: _joined(_digest_of(document, parts, known, booted.get(name, ())), _hash(dict(labels.get(name, {}))))
+        name: PlainDigest(_digest_of(document, parts, known, booted.get(name, ())), _hash(dict(labels.get(name, {}))))
         for name, document in parts[drydock.NODE_SCHEMA].items()
     }
     return found | {name: _digest_of_own(node) for name, node in slipway_nodes(all_documents)[0].items()}
 
 
 def differ_in_labels_alone(one: str, other: str) -> bool:
-    """Return whether two digests of a node differ, and only by its labels; not known of digests of other versions."""
+    """Return whether two keyed digests differ, and only by the labels of the node; not known of other versions."""
     first, second = _split(one), _split(other)
     return first is not None and second is not None and first[0] == second[0] and first[1] != second[1]
 
@@ -185,14 +221,14 @@ def with_labels_of(done: str, wanted: str) -> str:
     return done if first is None or second is None else _joined(first[0], second[1])
 
 
-def _digest_of_own(node: SlipwayNode) -> str:
+def _digest_of_own(node: SlipwayNode) -> PlainDigest:
     layouts = {"network": node.network_layout, "storage": node.storage_layout}
     image = {"image": node.image, "kernel": node.kernel, "ephemeral": node.ephemeral, "user_data": node.user_data}
     # What is not said is left out: the digests of older designs stay the same.
     more = {name: getattr(node, name) for name in _SHAPING if getattr(node, name) is not None}
     more |= {"traits": sorted(node.traits)} if node.traits else {}
     labels = {"labels": dict(node.labels), "tags": sorted(node.tags), "rack": node.rack}
-    return _joined(_hash({**image, **layouts, **more}), _hash(labels))
+    return PlainDigest(_hash({**image, **layouts, **more}), _hash(labels))
 
 
 def _joined(rest: str, labels: str) -> str:
@@ -237,6 +273,11 @@ def _shaping(document: Document, networks: Mapping[str, Document]) -> object:
         domain: sorted(str(one.get("cidr")) for one in others if one.get("routedomain") == domain) for domain in domains
     }
     return [data, ranges]
+
+
+def _hashed(document: Document, key: DigestKey | None) -> str:
+    plain = _hash(document.data)
+    return plain if key is None else keyed(key, plain)
 
 
 def _hash(value: object) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from design_rendering.design import Design
+from design_rendering.design import KeyedDesign
 from provisioner_client.protocol import TaskResult
 from site_engine.actions.finalization import why_no_stage
 from site_engine.errors import StepError
@@ -99,7 +99,7 @@ def _why(name: str, ended: OperationEnd, times: PhaseTimes) -> str:
 DRY_RUN = "dry run: nothing is submitted; the report says what would be"
 
 
-def steps_without_work(store: SiteStore, action: ActionRecord, design: Design) -> dict[str, str]:
+def steps_without_work(store: SiteStore, action: ActionRecord, design: KeyedDesign) -> dict[str, str]:
     """Return the steps behind `validate_design` that have no work, as far as the design tells, each with the reason."""
     kind = kind_of(action.kind)
     if action.dry_run:
@@ -117,7 +117,7 @@ def steps_without_work(store: SiteStore, action: ActionRecord, design: Design) -
     return found
 
 
-def _may_relabel(design: Design, records: Iterable[NodeRow]) -> bool:
+def _may_relabel(design: KeyedDesign, records: Iterable[NodeRow]) -> bool:
     """Whether a node may differ by its labels alone: the store tells, the provisioner need not be asked."""
     deployed = dict.fromkeys(design.digests, NodeCondition.DEPLOYED)
     found = node_differences(design.digests, records, deployed).values()

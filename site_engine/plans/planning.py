@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from design_rendering.design import Design
+from design_rendering.design import Design, KeyedDesign
 from site_engine.kinds import ActionKind, Override
 from site_engine.parameters import ActionParameters
 from site_engine.plans.differences import (
@@ -164,7 +164,9 @@ def committed_groups(design: Design) -> tuple[PlannedGroup, ...] | None:
         return None
 
 
-def strategy_of(kind: ActionKind, parameters: ActionParameters, design: Design, records: Iterable[NodeRow]) -> Strategy:
+def strategy_of(
+    kind: ActionKind, parameters: ActionParameters, design: KeyedDesign, records: Iterable[NodeRow]
+) -> Strategy:
     """Return the groups of an action: those of the design; one of the target nodes; or, of a repair, theirs.
 
     The groups of repaired nodes are as in the design, without the nodes that need something else: those that are not
@@ -199,7 +201,7 @@ def racks_of(design: Design) -> dict[str, str]:
 def plan_action(
     kind: ActionKind,
     parameters: ActionParameters,
-    design: Design,
+    design: KeyedDesign,
     strategy: Strategy,
     records: Iterable[NodeRow],
     conditions: Mapping[str, NodeCondition],
@@ -274,7 +276,7 @@ def redeployable_nodes(
 
 
 def _done_of(
-    design: Design, records: Iterable[NodeRow], conditions: Mapping[str, NodeCondition], *, labels: bool
+    design: KeyedDesign, records: Iterable[NodeRow], conditions: Mapping[str, NodeCondition], *, labels: bool
 ) -> frozenset[str]:
     """Return the nodes that others wait for, and that are done as wanted: an action may leave them out (rule 39).
 

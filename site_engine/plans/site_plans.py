@@ -14,7 +14,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from design_rendering.changes import DocumentChange
-from design_rendering.design import Design
+from design_rendering.design import KeyedDesign
 from site_engine.designs import RevisionUnreadable, documents_between
 from site_engine.kinds import ActionKind, Override, kind_of
 from site_engine.node_lists import NodeList, conditions_of, last_conditions
@@ -83,7 +83,7 @@ def plan_request(
     store: SiteStore,
     kind: ActionKind,
     parameters: ActionParameters,
-    design: Design,
+    design: KeyedDesign,
     site: str,
     revision: int,
     listed: NodeList,

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain
 from types import MappingProxyType
 
-from design_rendering.design import Design
+from design_rendering.design import KeyedDesign
 from site_engine.admission import Refusal, judge_redeploys
 from site_engine.kinds import ActionKind, Override, kind_of
 from site_engine.node_lists import nodes_of
@@ -231,7 +231,7 @@ def rehearse_update(
 def rehearse_action(
     kind: ActionKind,
     parameters: ActionParameters,
-    design: Design,
+    design: KeyedDesign,
     plan: Plan,
     releases: Mapping[str, ReleasePlan],
     conditions: Mapping[str, NodeCondition],

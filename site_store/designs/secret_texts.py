@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, LargeBinary, Row, func, literal, select, text, union_all, update
 
+from design_rendering.kinds.objects import DigestKey
 from design_rendering.reading.documents import load_documents
 from design_rendering.redaction import holds_secret
 from site_store.designs.buffers import lock_documents
@@ -41,9 +42,17 @@ class SecretTexts(Repository):
         """Make sure that one text of each key can be read. Raises `KeyMissing`, `StoreError`."""
         first = select(func.min(content.c.id)).where(func.substring(content.c.text, 1, 1) == _SEALED)
         ids = first.group_by(func.substring(content.c.text, 2, 8))
-        found = select(content.c.text).where(content.c.id.in_(ids)).union_all(select(store_state.c.digest_key))
+        found = select(content.c.text).where(content.c.id.in_(ids))
         for stored in self._database.read(lambda tx: tx.scalars(found).all()):
             self._database.sealing.open_if(stored)
+        self.digest_key()
+
+    def digest_key(self) -> DigestKey:
+        """Return the key of the digests of nodes and objects of this store (`KeyedDesign`); it never changes.
+
+        Raises `KeyMissing`: it is encrypted with a key that this process does not have.
+        """
+        return self._database.sealing.digest_key()
 
     def rotate_common(self) -> int:
         """Encrypt what is no text of a site anew: the key of digests, and candidates; return how many that were.
@@ -58,7 +67,8 @@ class SecretTexts(Repository):
             changed = 0
             kept = tx.scalar(select(store_state.c.digest_key).with_for_update())
             if kept is not None and print_of(kept) != newest:
-                tx.execute(update(store_state).values(digest_key=sealing.seal(sealing.open(kept), True)))
+                sealed = sealing.seal_digest_key(sealing.open_digest_key(kept))
+                tx.execute(update(store_state).values(digest_key=sealed))
                 changed += 1
             for row in tx.execute(select(candidate.c.token, candidate.c.text).with_for_update()).all():
                 if print_of(row.text) != newest:

@@ -10,6 +10,7 @@ from site_store.sql.address import resolve
 from site_store.sql.database import Database
 from site_store.sql.fence import install
 from site_store.sql.schema_version import VERSION_TABLE, lowest_writer
+from site_store.sql.sealing import make_digest_key, read_keys
 from site_store.tables import metadata
 
 
@@ -27,10 +28,13 @@ def run(connection: Connection) -> None:
         # Behind each upgrade, so that no step can forget it (rule 60).
         install(connection, list(metadata.tables), lowest_writer(context.config))
         home.install(connection)
+        make_digest_key(connection, context.config.attributes["keys"])
 
 
 given = context.config.attributes.get("connection")
 if given is not None:
     run(given)
 else:
-    Database(resolve(), bounded=False).upgrade(run)
+    database = Database(resolve(), bounded=False, keys=read_keys())
+    context.config.attributes["keys"] = database.sealing.keys
+    database.upgrade(run)

@@ -89,7 +89,7 @@ def upgrade(database: Database) -> str:
     StoreUnavailable : it could not be reached; or others were at work in it for too long, who are named.
     """
     try:
-        before, after = database.upgrade(lambda tx: _migrate(tx, database.name))
+        before, after = database.upgrade(lambda tx: _migrate(tx, database.name, database.sealing.keys))
     except StoreUnavailable as error:
         if isinstance(error.__cause__, DBAPIError) and _is_timeout(error.__cause__):
             raise StoreUnavailable(database.read(lambda tx: _held_by(tx, database.name))) from error
@@ -99,7 +99,7 @@ def upgrade(database: Database) -> str:
     return f"{database.name}: upgraded from {'nothing' if before is None else f'schema {before}'} to schema {after}"
 
 
-def _migrate(tx: Connection, name: str) -> tuple[str | None, str]:
+def _migrate(tx: Connection, name: str, keys: tuple[str, ...]) -> tuple[str | None, str]:
     from alembic import command
 
     fence.close(tx, LOCK_SECONDS)
@@ -109,7 +109,7 @@ def _migrate(tx: Connection, name: str) -> tuple[str | None, str]:
     if before == fence.CURRENT:
         return before, before
     config = _config()
-    config.attributes["connection"] = tx
+    config.attributes.update(connection=tx, keys=keys)
     if before is None:
         # It makes the schema as it is today: what later steps would change is so already.
         command.upgrade(config, FIRST)

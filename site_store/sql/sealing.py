@@ -20,6 +20,7 @@ from typing import Any, Final
 from cryptography.fernet import Fernet, InvalidToken
 from sqlalchemy import Connection, text
 
+from design_rendering.kinds.objects import DigestKey, keyed
 from site_store.sql.errors import StoreError, StoreNotConfigured, ValueRefused
 from strategy_lib.settings import SLIPWAY_DATABASE_URL, SLIPWAY_HOME, SLIPWAY_STORE_KEYS_FILE
 
@@ -30,6 +31,13 @@ _SEALED: Final = b"\x02"
 """The first byte of what is encrypted; that of a compressed text is another. A fingerprint follows."""
 _PRINT: Final = 8
 """Bytes of a fingerprint."""
+_CLEAR: Final = b"\x01"
+"""The first byte of the key of digests where it is not encrypted: no process with keys has needed it yet."""
+MAKE_CLEAR: Final = (
+    "UPDATE store_state SET digest_key = decode('01', 'hex') || uuid_send(gen_random_uuid()) || "
+    "uuid_send(gen_random_uuid())"
+)
+"""It is made by the database there, so that no log has it."""
 _HOW: Final = 'make one with python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
 
 
@@ -123,7 +131,7 @@ class Sealing:
         self.keys = keys
         self._read, self._write = read, write
         self._by_print: dict[str, Fernet] = {}
-        self._digest_key: bytes | None = None
+        self._digest_key: tuple[bytes, DigestKey] | None = None
 
     def prints(self) -> tuple[str, ...]:
         """Return the fingerprints of the keys, that of the one that encrypts first."""
@@ -179,22 +187,56 @@ class Sealing:
         """
         if not secret:
             return plain_digest(written)
-        return hmac.new(self._digesting(), written.encode(), hashlib.sha256).hexdigest()
+        self.require_key()
+        stored = self._stored_digest_key()
+        if print_of(stored) is None:
+            # The first secret of this store: from now on who has a dump has not its key of digests.
+            sealed = text("UPDATE store_state SET digest_key = :sealed WHERE substr(digest_key, 1, 1) = :clear")
+            made = {"sealed": self.seal_digest_key(self.open_digest_key(stored)), "clear": _CLEAR}
+            self._write(lambda tx: tx.execute(sealed, made))
+        return keyed(self.open_digest_key(stored), written)
 
-    def _digesting(self) -> bytes:
-        """Return the store's own key of digests; it is made when it is first needed, and stored encrypted."""
-        if self._digest_key is None:
-            self.require_key()
-            query = text("SELECT digest_key FROM store_state")
-            stored = self._read(lambda tx: tx.scalar(query))
-            if stored is None:
-                made = self.seal(secrets.token_hex(32), True)
-                keep = text("UPDATE store_state SET digest_key = :made WHERE digest_key IS NULL")
-                # Of two at once one wins.
-                self._write(lambda tx: tx.execute(keep, {"made": made}))
-                stored = self._read(lambda tx: tx.scalar(query))
-            self._digest_key = bytes.fromhex(self.open(bytes(stored)))
-        return self._digest_key
+    def digest_key(self) -> DigestKey:
+        """Return the store's own key of digests: made with the store, it stays when other keys change, or come.
+
+        It is asked for each time: a backup that was restored under this process has another. Raises `KeyMissing`: it
+        is encrypted with a key that this process does not have.
+        """
+        return self.open_digest_key(self._stored_digest_key())
+
+    def _stored_digest_key(self) -> bytes:
+        stored = self._read(lambda tx: tx.scalar(text("SELECT digest_key FROM store_state")))
+        if stored is None:
+            raise StoreError("the table store_state has lost the key of digests: restore the store from a backup")
+        return bytes(stored)
+
+    def open_digest_key(self, stored: bytes) -> DigestKey:
+        """Return the key of digests, which the store has as `stored`. Raises as `open`."""
+        if self._digest_key is None or self._digest_key[0] != stored:
+            is_clear = stored[:1] == _CLEAR
+            self._digest_key = stored, DigestKey(stored[1:] if is_clear else bytes.fromhex(self.open(stored)))
+        return self._digest_key[1]
+
+    def seal_digest_key(self, key: DigestKey) -> bytes:
+        """Return the key of digests as it is stored, encrypted. Raises `NoKey`."""
+        return self.seal(key.hex(), True)
+
+
+def make_digest_key(tx: Connection, keys: tuple[str, ...]) -> DigestKey:
+    """Return the key of digests in the upgrade's transaction, and make it where the store has none.
+
+    It is encrypted with the first of the keys; without any it stands in clear until a process with keys needs it.
+
+    Raises `KeyMissing`: the store has one, which none of the keys opens.
+    """
+    sealing = Sealing(keys, lambda work: work(tx), lambda work: work(tx))
+    if tx.scalar(text("SELECT digest_key IS NULL FROM store_state")):
+        if keys:
+            made = {"made": sealing.seal_digest_key(DigestKey(secrets.token_bytes(32)))}
+            tx.execute(text("UPDATE store_state SET digest_key = :made"), made)
+        else:
+            tx.execute(text(MAKE_CLEAR))
+    return sealing.digest_key()
 
 
 def plain_digest(written: str) -> str:

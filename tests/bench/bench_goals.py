@@ -136,7 +136,7 @@ def commit(store: SiteStore, nodes: int, changed_profiles: int) -> None:
         profile = f"profile-{number:04}"
         parts.append(_document("HostProfile", profile, f"{{platform: {{image: {image}}}}}"))
         for name in names[first : first + PER_PROFILE]:
-            digests[name] = f"3:{image}:labels"
+            digests[name] = f"4:{image}:labels"
             parts.append(_document("BaremetalNode", name, f"{{host_profile: {profile}}}"))
     groups = [
         PlannedGroup(Group(f"group-{first // PER_GROUP:04}", critical=True), tuple(names[first : first + PER_GROUP]))

@@ -202,7 +202,7 @@ def test_rule_25_new_labels_are_recorded_and_nothing_more_is_needed(begin: Begin
     later = begin(labelled, "run-2")
     assert judged(later.group("one")) == (GroupState.FAILURE, Reason.PREPARE_CRITERIA)
     assert later.store.tasks.withheld(later.action.id)["a"] == "labels changed: relabel_nodes brings them about"
-    digests = read_design(load_documents(labelled)).digests
+    digests = read_design(load_documents(labelled)).keyed(later.store.secret_texts.digest_key()).digests
     later.node_step(Phase.RELABEL, ["a"], digests=digests)
     assert (records(later.store)["a"].done_digest, records(later.store)["a"].done_revision) == (digests["a"], 2)
     before = len(simulator.submissions())

@@ -117,7 +117,8 @@ def test_rule_25_kill_9_within_what_an_update_does_in_place_leaves_one_submissio
     driving.settle = 0.2
     nodes = ["a", "b"] if step is Phase.RELABEL else ["c"]
     driving.store.tasks.plan_step(driving.action.id, step, nodes)
-    digests = read_design(load_documents(text)).digests if step is Phase.RELABEL else {}
+    design = read_design(load_documents(text)).keyed(driving.store.secret_texts.digest_key())
+    digests = design.digests if step is Phase.RELABEL else {}
     # The simulator reads the design that has c where it was published.
     refs = {} if step is Phase.RELABEL else {"c": first.design_ref}
     before = len(simulator.submissions())

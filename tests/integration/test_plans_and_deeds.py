@@ -184,7 +184,7 @@ def test_each_plan_says_of_each_node_what_its_action_does(
     read_list(store, "alpha", "slipway_provisioner", everything.connect())
     listed = last_list(store, "alpha")
     assert listed is not None
-    found = read_design(load_documents(design(second=True), "site.yaml"))
+    found = read_design(load_documents(design(second=True), "site.yaml")).keyed(store.secret_texts.digest_key())
     asked = plan_request(store, known, parse_parameters(given, known), found, "alpha", 2, listed)
     plans = {"of the request": deeds(asked)}
     if (kind, given) == ("update_site", {}):

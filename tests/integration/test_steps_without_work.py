@@ -81,7 +81,7 @@ def test_rule_24_a_task_whose_provisioner_was_killed_is_proven_dead_though_no_no
     assert runs.run(target_nodes=["a"])[0] == "success"
     action = store.actions.ensure("deploy_site", "run-2", NewAction("deploy_site", "alpha", 1, {}, "tester"))
     store.locks.acquire(action.id)
-    design = read_design(load_documents(PLAIN, "site.yaml"))
+    design = read_design(load_documents(PLAIN, "site.yaml")).keyed(store.secret_texts.digest_key())
     store.groups.save_plan(action.id, NewPlan(make_plan(design.strategy, design.nodes).groups, (), design.digests))
     killed = replace(first, action=action, patience=0.3)
     simulator.script("b", "deploy", "stuck", attempt=1)

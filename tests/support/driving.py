@@ -161,7 +161,7 @@ def begin_with(store: SiteStore, folder: Path, connection: Connection, clock: Cl
         places: int = 1,
     ) -> Driving:
         documents = load_documents(text, "site.yaml")
-        design = read_design(documents)
+        design = read_design(documents).keyed(store.secret_texts.digest_key())
         revision = commit_design(store, site, text, documents)
         path = folder / f"{site}-{revision.number}.yaml"
         path.write_text(text)

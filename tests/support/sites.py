@@ -8,6 +8,11 @@ from typing import Any
 
 import yaml
 
+from design_rendering.kinds.objects import DigestKey
+
+KEY = DigestKey(bytes(range(32)))
+"""The key of digests where no store is."""
+
 # The same text in a quarter of the time, where PyYAML comes with libyaml: there are thousands of such sites.
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 

@@ -21,6 +21,7 @@ from site_store import SiteStore
 from site_store.nodes.node_errors import NodeErrorRecord, error_record, errors_of_node
 from site_store.sql.fence import CURRENT
 from site_store.sql.rows import filled
+from site_store.sql.sealing import MAKE_CLEAR
 from site_store.status.status_records import DeliveryRecord
 from site_store.tables import check_result, delivery, metadata, store_state
 from strategy_lib.status.node_row import NodeRow
@@ -99,7 +100,7 @@ class _Database:
         self._connection.execute(f"SET session_replication_role = replica; SET lock_timeout = '{_PATIENCE}'".encode())
         self._emptied = "; ".join(
             [
-                "UPDATE store_state SET digest_key = NULL",
+                MAKE_CLEAR,
                 *(
                     f"DELETE FROM {table.name}"
                     for table in reversed(metadata.sorted_tables)
@@ -115,7 +116,8 @@ class _Database:
                 IS_ITS_OWN,
             ]
         ).encode()
-        self._connection.execute(IS_ITS_OWN.encode())
+        # As a process without keys has left it: the first secret of a test is encrypted with the keys of that.
+        self._connection.execute(f"{IS_ITS_OWN}; {MAKE_CLEAR}".encode())
 
     def empty(self) -> None:
         try:

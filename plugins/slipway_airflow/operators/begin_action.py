@@ -117,7 +117,7 @@ class BeginActionOperator(SiteOperator):
         """Read the revision's configuration and strategy (rules 1-3, 21, 22)."""
         action = self.action(store, context)
         revision, documents = self.read_revision(store, action.site, action.revision)
-        design = read_design(documents)
+        design = read_design(documents).keyed(store.secret_texts.digest_key())
         kind, parameters = kind_of(action.kind), parameters_of(action)
         # A run may be started in Airflow, where nobody has looked at this before.
         out_of_use, records = store.user_states.left_out(action.site, action.kind), store.nodes.of_site(action.site)
@@ -160,7 +160,8 @@ class BeginActionOperator(SiteOperator):
                 users = store.user_states.in_force(action.site)
                 _require_none(judge_critical_groups(kind, parameters_of(action), design, conditions, users), self.log)
         self.log.info("The provisioner accepts the design and sees %s in it.", count(check.nodes, "node"))
-        skip_tasks(store, action, steps_without_work(store, action, read_design(design_documents)))
+        keyed = read_design(design_documents).keyed(store.secret_texts.digest_key())
+        skip_tasks(store, action, steps_without_work(store, action, keyed))
 
     def _check(
         self, clients: ActionClients, provisioner: Provisioner, revision: RevisionRecord, documents: Sequence[Document]

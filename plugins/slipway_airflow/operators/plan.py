@@ -8,7 +8,7 @@ from typing import Any
 from airflow.configuration import conf
 from airflow.sdk import Context
 
-from design_rendering.design import Design, read_design
+from design_rendering.design import Design, KeyedDesign, read_design
 from provisioner_client.protocol import ListedNode
 from site_engine.actions.site_steps import DRY_RUN, site_steps_without_work
 from site_engine.admission import judge_redeploys
@@ -64,7 +64,7 @@ class PlanGroupsOperator(SiteOperator):
             self._skip_without_work(store, action, mapped)
             return mapped
         _, documents = self.read_revision(store, action.site, self.design["revision"])
-        design = read_design(documents)
+        design = read_design(documents).keyed(store.secret_texts.digest_key())
         strategy = parse_strategy(self.design["strategy"])
         if not strategy.groups:
             raise StepError(NO_GROUPS)
@@ -139,7 +139,7 @@ class PlanGroupsOperator(SiteOperator):
             reasons = {DEPLOY_GROUP: DRY_RUN}
         skip_tasks(store, action, reasons, [task for task in tasks if action.dry_run or task != mapped])
 
-    def _listed(self, store: SiteStore, action: ActionRecord, design: Design) -> dict[str, ListedNode]:
+    def _listed(self, store: SiteStore, action: ActionRecord, design: KeyedDesign) -> dict[str, ListedNode]:
         """Return what the provisioner says of the design's nodes, and note it."""
         clients = self.clients(store, action)
         with clients.operations(self.log) as operations:

@@ -13,7 +13,7 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.log import mask_secret
 
-from design_rendering.design import Design, read_design
+from design_rendering.design import KeyedDesign, read_design
 from site_engine.actions import site_steps
 from site_engine.actions.node_steps import NodeStepRequest, NodeStepSubject
 from site_engine.errors import StepError
@@ -126,10 +126,10 @@ class NodeStepOperator(WaitingOperator):
             digests=self.design(work).digests if step is Phase.RELABEL else {},
         )
 
-    def design(self, work: StepWork) -> Design:
+    def design(self, work: StepWork) -> KeyedDesign:
         """Return the design of the action."""
         _, documents = self.read_revision(work.store, work.action.site, work.action.revision)
-        return read_design(documents)
+        return read_design(documents).keyed(work.store.secret_texts.digest_key())
 
     def _waits_for(self, work: StepWork, nodes: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return which of these nodes wait for which of them, by the action's design (rule 40)."""

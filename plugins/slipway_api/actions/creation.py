@@ -13,7 +13,7 @@ from typing import Any
 from fastapi.responses import JSONResponse
 
 from api_client.airflow import AirflowClient
-from design_rendering.design import Design
+from design_rendering.design import KeyedDesign
 from design_rendering.redaction import Redactor
 from provisioner_client.errors import ProvisionerError
 from site_engine.admission import busy_site, judge_critical_groups, judge_design
@@ -106,7 +106,7 @@ def dry_run(
 
 
 def judged_plan(
-    store: SiteStore, asked: CheckedRequest, design: Design, listed: NodeList
+    store: SiteStore, asked: CheckedRequest, design: KeyedDesign, listed: NodeList
 ) -> tuple[SitePlan, list[dict[str, Any]]]:
     """Return what an action would do, and as warnings what it sets aside that speaks against it.
 

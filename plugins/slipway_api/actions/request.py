@@ -11,7 +11,7 @@ from fastapi import Depends, Query, Request
 from pydantic import BaseModel, Field, ValidationError
 
 from api_client.airflow import AirflowClient
-from design_rendering.design import Design, read_design
+from design_rendering.design import KeyedDesign, read_design
 from site_engine.actions.dead_actions import reconcile
 from site_engine.admission import (
     Ground,
@@ -223,10 +223,10 @@ def is_over(store: SiteStore, airflow: AirflowClient, action_id: str) -> bool:
     return store.actions.get(action_id).state.is_end
 
 
-def design_of(store: SiteStore, site: str, revision: int) -> Design:
+def design_of(store: SiteStore, site: str, revision: int) -> KeyedDesign:
     """Return the design of a revision. Raises `ApiError` 400: it cannot be read."""
     try:
-        return read_design(read_revision(store, site, revision)[1])
+        return read_design(read_revision(store, site, revision)[1]).keyed(store.secret_texts.digest_key())
     except StepError as error:
         raise ApiError(400, str(error)) from error
     except StrategyLibError as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
-from design_rendering.design import Design
+from design_rendering.design import KeyedDesign
 from design_rendering.kinds.nodes import NODE_SCHEMAS
 from design_rendering.kinds.objects import design_objects
 from design_rendering.kinds.provisioner_kinds import provisioner_of
@@ -143,7 +143,7 @@ class Validated:
     errors: int
     documents: tuple[tuple[str, Document], ...]
     text: str | None
-    design: Design | None
+    design: KeyedDesign | None
     secrets: RevisionSecrets | None
     objects: CommittedObjects | None = None
 
@@ -176,6 +176,7 @@ def _validate(
 ) -> Validated:
     problems: list[Problem] = []
     documents: list[Document] = []
+    key = store.secret_texts.digest_key()
     for name, written in collections.items():
         try:
             documents += READ_ONCE.read(name, written)
@@ -184,14 +185,15 @@ def _validate(
     problems += duplicates(documents)
     policed: PolicedRendering | None = None
     text: str | None = None
-    design: Design | None = None
+    design: KeyedDesign | None = None
     secrets: RevisionSecrets | None = None
     objects: CommittedObjects | None = None
     said: list[dict[str, Any]] = []
     if not problems:
         try:
             installed = installed_policies()
-            policed = police(render(documents), installed.policies, store.objects.judged(site, installed.digest))
+            judged = store.objects.judged(site, installed.digest)
+            policed = police(render(documents), installed.policies, judged, key)
         except (RenderingError, PolicyError) as error:
             problems += error.problems
     if policed is None:
@@ -209,12 +211,12 @@ def _validate(
         found = validate_rendering(rendering, most_groups=longest_mapping(), provisioner=kind, installation=os.environ)
         secrets = RevisionSecrets(found_secrets(), tuple(map(str, found.exposed)))
         problems += found.problems
-        design = found.design
+        design = None if found.design is None else found.design.keyed(key)
         if design is not None:
             rendered = [one.document for one in rendering.documents]
             problems += unknown_connections(rendered, design.notifications)
             # Before the provisioner's answer is waited for: it reads the design meanwhile.
-            found_objects = design_objects(rendered, design.nodes)
+            found_objects = design_objects(rendered, design.nodes, key)
             objects = CommittedObjects(found_objects, installed.digest, policed.by_policy, policed.judged)
         said = names_said_once(answer(), found.problems)
     messages = [*map(message_of, dict.fromkeys(problems)), *said]

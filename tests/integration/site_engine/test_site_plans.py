@@ -69,7 +69,7 @@ def changes(plan: SitePlan) -> dict[str, tuple[str, bool]]:
 
 def agrees(store: SiteStore, plan: SitePlan, text: str) -> None:
     """Make sure that the plan of an action says the same of each node."""
-    found = read_design(load_documents(text, "site.yaml"))
+    found = read_design(load_documents(text, "site.yaml")).keyed(store.secret_texts.digest_key())
     records = store.nodes.of_site("alpha")
     listed = store.provisioner_lists.get("alpha")
     assert listed is not None
@@ -136,7 +136,7 @@ def test_rule_39_the_order_leads_through_nodes_with_nothing_to_do(begin: Begin) 
     plan = plan_site(driving.store, "alpha")
     assert plan.order == (("c",), ("a",)), "b has nothing to do, and d is in no group"
     assert [(edge.later, edge.earlier) for edge in plan.edges] == [("a", "b"), ("b", "c")]
-    found = read_design(load_documents(text, "site.yaml"))
+    found = read_design(load_documents(text, "site.yaml")).keyed(driving.store.secret_texts.digest_key())
     said = {
         "a": NodeCondition.READY,
         "b": NodeCondition.DEPLOYED,
@@ -307,7 +307,8 @@ def test_rule_56_what_a_stranger_has_is_left_alone_also_where_it_is_named(done: 
     listed["b"] = ListedNode("b", NodeCondition.OTHER, "Deployed, owned by alice", "on")
     keep_list(done.store, "alpha", "drydock", listed)
     asked = ActionParameters(target_nodes=("a", "b"))
-    found, seen = read_design(load_documents(design(), "site.yaml")), last_list(done.store, "alpha")
+    found = read_design(load_documents(design(), "site.yaml")).keyed(done.store.secret_texts.digest_key())
+    seen = last_list(done.store, "alpha")
     assert seen is not None
     plan = plan_request(done.store, KINDS[kind], asked, found, "alpha", 1, seen)
     assert plan.names(Deed.WITHHOLD) == ["b"]
@@ -331,7 +332,8 @@ def test_groups_side_by_side_are_as_many_as_the_request_says_or_else_the_site(
 ) -> None:
     beside = document("slipway/SiteSettings/v1", "settings", {"max_parallel_groups": 2})
     text = design(strategy=[group("one", ["a"]), group("two", ["b"])])
-    found = read_design(load_documents(text + yaml.safe_dump_all([beside], explicit_start=True), "site.yaml"))
+    documents = load_documents(text + yaml.safe_dump_all([beside], explicit_start=True), "site.yaml")
+    found = read_design(documents).keyed(done.store.secret_texts.digest_key())
     show(done.store, a=NodeCondition.READY, b=NodeCondition.READY)
     seen = last_list(done.store, "alpha")
     assert seen is not None

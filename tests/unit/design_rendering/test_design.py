@@ -77,7 +77,7 @@ def test_the_configuration_names_the_strategy() -> None:
     design = read_design(load_documents(text))
     assert [group.name for group in design.strategy.groups] == ["b"]
     assert design.configuration.deployment_strategy == "s2"
-    assert set(design.digests) == {"n1"}
+    assert set(design.plain_digests) == {"n1"}
     assert [node.name for node in design.nodes] == ["n1"]
     assert design.warnings == ()
 
@@ -240,6 +240,6 @@ def test_real_site(name: str, members: dict[str, set[str]], warnings: list[str])
     assert design.configuration.join_wait == 0
     assert resolve(design.strategy, design.nodes) == members
     assert [warning.message for warning in design.warnings] == warnings
-    assert set(design.digests) == {node.name for node in design.nodes}
+    assert set(design.plain_digests) == {node.name for node in design.nodes}
     assert all(node.rack and node.labels for node in design.nodes)
     assert rehearse(design.strategy, design.nodes).deployment.verdict == "success"

@@ -14,6 +14,7 @@ from design_rendering.kinds.objects import (
     parts_of_nodes,
 )
 from design_rendering.reading.documents import load_documents
+from tests.support.sites import KEY
 
 SITE = """
 schema: drydock/BaremetalNode/v1
@@ -78,7 +79,7 @@ def objects(text: str) -> tuple[DesignObject, ...]:
 
 def digests(text: str) -> dict[str, str]:
     documents = load_documents(text)
-    return node_digests(documents, nodes_from_documents(documents))
+    return {name: one.keyed(KEY) for name, one in node_digests(documents, nodes_from_documents(documents)).items()}
 
 
 def test_each_document_is_an_object_that_knows_what_it_uses() -> None:

@@ -133,13 +133,13 @@ def test_rules_21_and_37_what_has_to_be_done(
 
 
 def test_rule_25_a_change_of_labels_alone_needs_only_new_labels() -> None:
-    record = replace(known("3:rest:old"), wanted_digest="3:rest:new")
-    found = node_difference("a", "3:rest:new", record, DEPLOYED)
+    record = replace(known("4:rest:old"), wanted_digest="4:rest:new")
+    found = node_difference("a", "4:rest:new", record, DEPLOYED)
     assert (found.change, found.reason) == ("relabel", f"only labels differ: {OTHER_DESIGN}")
     assert found.withheld == "labels changed: relabel_nodes brings them about"
-    empty = node_difference("a", "3:rest:new", record, READY)
+    empty = node_difference("a", "4:rest:new", record, READY)
     assert (empty.change, empty.withheld) == ("change", None)
-    both = node_difference("a", "3:other:new", record, DEPLOYED)
+    both = node_difference("a", "4:other:new", record, DEPLOYED)
     assert both.change == "change"
     assert str(both.withheld).startswith("design changed, needs redeploy")
 

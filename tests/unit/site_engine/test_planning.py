@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from design_rendering.design import Design
+from design_rendering.design import KeyedDesign
 from design_rendering.kinds.objects import VERSION
 from provisioner_client.protocol import ListedNode
 from site_engine.admission import judge_named_nodes
@@ -109,7 +109,8 @@ def planned_update(
 ) -> Plan:
     kind = KINDS["update_site"]
     nodes = tuple(node for node in NODES if node.name in ("a", "b"))
-    design = Design(DeploymentConfiguration(), STRATEGY, nodes, {"a": BLUE, "b": f"{VERSION}:raid:blue"}, ())
+    digests = {"a": BLUE, "b": f"{VERSION}:raid:blue"}
+    design = KeyedDesign(DeploymentConfiguration(), STRATEGY, nodes, {}, (), digests=digests)
     conditions = {record.name: condition for record in records}
     return plan_action(
         kind,

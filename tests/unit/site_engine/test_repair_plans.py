@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from design_rendering.design import Design, read_design
+from design_rendering.design import KeyedDesign, read_design
 from design_rendering.reading.documents import load_documents
 from site_engine.kinds import kind_of
 from site_engine.parameters import ActionParameters, parse_parameters
 from site_engine.plans.planning import Plan, plan_action, strategy_of
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.status.node_row import NodeRow
-from tests.support.sites import group, node, site
+from tests.support.sites import KEY, group, node, site
 
 KIND = kind_of("repair_site")
 DEPLOYED, READY = NodeCondition.DEPLOYED, NodeCondition.READY
@@ -27,11 +27,11 @@ GROUPS = [
 NODES = "abcde"
 
 
-def design() -> Design:
-    return read_design(load_documents(site([node(name) for name in NODES], GROUPS)))
+def design() -> KeyedDesign:
+    return read_design(load_documents(site([node(name) for name in NODES], GROUPS))).keyed(KEY)
 
 
-def records(made: Design, **errors: str) -> list[NodeRow]:
+def records(made: KeyedDesign, **errors: str) -> list[NodeRow]:
     """All nodes are done as they are wanted; some are in error since."""
     facts: dict[str, Any] = {"wanted_revision": 1, "op": 1, "done_revision": 1, "done_at": None, "condition": None}
     found = []

@@ -24,8 +24,10 @@ from slipway_api.documents import provisioner_check
 from slipway_api.documents.validation import READ_ONCE, SMALL
 from slipway_api.http import dependencies
 from strategy_lib.outcome import NodeCondition
+from tests.integration.site_store.designs.test_secret_texts import dumped
 from tests.support.configdocs import API, assert_failure, commit, committed, put, said
 from tests.support.file_server import FileServer
+from tests.support.revisions import plain_digests
 from tests.support.simulators import Simulator
 from tests.support.sites import document, group, node, site
 
@@ -379,3 +381,23 @@ def test_a_wrong_key_of_the_store_is_a_503_with_the_fingerprints(
         assert f"it is encrypted with the key of fingerprint {wanted}, and this process has " in answer.text
     assert put(user, json.dumps(SECRET), "more").status_code == 503, "nobody can tell whether it has this already"
     assert user.get(f"{API}/revisions").status_code == 200
+
+
+def test_rule_62_no_row_has_a_digest_by_which_a_secret_can_be_guessed(
+    connected: Simulator, user: httpx.Client, store: SiteStore, store_url: str
+) -> None:
+    into = {"src": {"schema": SECRET["schema"], "name": "pass", "path": "."}, "dest": {"path": ".assets[0].data"}}
+    action = document("drydock/BootAction/v1", "login", {"assets": [{"path": "/x", "data": ""}]}, substitutions=[into])
+    text = DESIGN + yaml.safe_dump_all([SECRET, action], explicit_start=True)
+    assert committed(user, text) == 1
+    rendered = store.revisions.get("default").text or ""
+    assert rendered.count("correct-horse-77") == 2
+    guessable = plain_digests(rendered)
+    assert len(guessable) > 10
+    assert [(table, one) for table, row in dumped(store_url) for one in guessable if one in row] == []
+    # Committed again, nothing differs: no object has a new version, and none is judged anew.
+    objects = store.objects.page("default", 100)
+    assert {one.policed for one in objects} == {(1, objects[0].policed[1] if objects[0].policed else "")}
+    assert committed(user, text + "# the same\n") == 2
+    assert store.objects.page("default", 100) == objects
+    assert {(one.wanted_version, one.wanted_revision) for one in store.nodes.of_site("default")} == {(1, 1)}

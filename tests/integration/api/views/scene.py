@@ -230,7 +230,8 @@ class Scene:
     def _plan(self, driving: Driving, kind_id: str, parameters: Mapping[str, Any]) -> None:
         kind, name = kind_of(kind_id), driving.action.site
         asked = parse_parameters(dict(parameters), kind)
-        read = read_design(load_documents(self._file(name, driving.action.revision or 0).read_text(), "site.yaml"))
+        documents = load_documents(self._file(name, driving.action.revision or 0).read_text(), "site.yaml")
+        read = read_design(documents).keyed(self.store.secret_texts.digest_key())
         records = self.store.nodes.of_site(name)
         provisioner = driving.connect()
         conditions = {node: one.condition for node, one in provisioner.nodes().items()}

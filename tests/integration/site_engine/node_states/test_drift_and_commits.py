@@ -91,8 +91,8 @@ def repaired(scene: Scene, revision: int, *, good: bool) -> None:
     (begun,) = scene.store.repairs.under_way(SITE)
     assert begun.action_id is not None
     assert scene.store.actions.get(begun.action_id).revision == revision == begun.revision
-    digests = read_design(read_revision(scene.store, SITE, revision)[1]).digests
-    carry_out(scene.store, begun.action_id, begun.nodes, digests, () if good else begun.nodes, repairs=True)
+    design = read_design(read_revision(scene.store, SITE, revision)[1]).keyed(scene.store.secret_texts.digest_key())
+    carry_out(scene.store, begun.action_id, begun.nodes, design.digests, () if good else begun.nodes, repairs=True)
 
 
 def test_rule_56_a_repair_brings_a_node_back_to_the_revision_that_it_was_done_for(scene_of: Scenes) -> None:

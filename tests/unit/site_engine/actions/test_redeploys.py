@@ -19,7 +19,7 @@ from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings
 from strategy_lib.status.node_row import NodeRow
-from tests.support.sites import group, node, site
+from tests.support.sites import KEY, group, node, site
 
 UPDATE = KINDS["update_site"]
 
@@ -97,7 +97,7 @@ def planned(
 
     `theirs` are nodes that a stranger has redeployed.
     """
-    design = read_design(load_documents(site([node(name) for name in NAMES], groups), "site.yaml"))
+    design = read_design(load_documents(site([node(name) for name in NAMES], groups), "site.yaml")).keyed(KEY)
     digests = design.digests if done == "as wanted" else dict.fromkeys(NAMES, done)
     records = [NodeRow("alpha", name, 1, digests[name], 7, 1, "new", None, "deployed") for name in NAMES]
     words = {name: "Deployed, owned by alice" if name in theirs else "Deployed" for name in NAMES}
