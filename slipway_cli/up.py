@@ -28,7 +28,11 @@ _ANSWER = 5.0
 @click.command(epilog=examples("slipway up", "slipway up --simulator --fail deploy:r1-compute-07"))
 @embedded_options
 @click.option("--simulator", is_flag=True, help="Also run a simulated provisioner, and connect it for all sites.")
-@click.option("--provisioner", type=click.Choice(["drydock", "maas"]), help="Which one is simulated.  [drydock]")
+@click.option(
+    "--provisioner",
+    type=click.Choice(["drydock", "maas", "ironic"]),
+    help="Which one; Ironic is a real one with simulated machines.  [drydock]",
+)
 @click.option(
     "--site",
     "sites",
@@ -61,7 +65,7 @@ def up(
             "--provisioner, --site, --speed and --fail are about simulated machines: add --simulator"
         )
     if sites and provisioner != "maas":
-        raise click.UsageError("--site is for a simulated MAAS: a Drydock takes its machines from the designs")
+        raise click.UsageError("--site is for a simulated MAAS: the others take their machines from the designs")
     kind = (provisioner or "drydock") if simulator else None
     _run(EmbeddedSettings.from_environment(home, port), kind, sites, speed, fail)
     click.echo("stopped")
@@ -79,13 +83,9 @@ def _run(
         return
     # Only now: without a simulator its libraries are not needed.
     from slipway_cli.demo.order import example_site, read_fail
-    from slipway_cli.demo.simulated_provisioner import (
-        ALL_SITES,
-        DEFAULT_SPEED,
-        PendingConnection,
-        SimulatedProvisioner,
-        connect,
-    )
+    from slipway_cli.demo.provisioner_connection import ALL_SITES, PendingConnection, connect
+    from slipway_cli.demo.provisioner_process import DEFAULT_SPEED
+    from slipway_cli.demo.simulated_provisioner import provisioner_process
 
     for text in fail:
         read_fail(text, kind)
@@ -96,13 +96,13 @@ def _run(
         machines = (sites or (stack.enter_context(example_site(kind)),)) if kind == "maas" else ()
         speed = speed or DEFAULT_SPEED
         simulated = stack.enter_context(
-            SimulatedProvisioner(settings, "simulator", speed, fail, kind=kind, sites=machines)
+            provisioner_process(settings, "simulator", speed, fail, kind=kind, sites=machines)
         )
         supervisor = Supervisor(settings, click.echo, {**os.environ, **simulated.node_variables(os.environ)})
         begun: list[tuple[PendingConnection, Callable[[], None]]] = []
 
         def on_ready(runtime: Runtime, credentials: Credentials) -> None:
-            simulated.start().wait_ready()  # now that the home is ours
+            simulated.start()  # now that the home is ours
 
             def attempt() -> None:
                 session = ApiSession(runtime.url, "admin", runtime.password("admin"), _ANSWER)
@@ -115,7 +115,7 @@ def _run(
 
         def look_after() -> None:
             for connecting, say_welcome in begun:
-                if connecting.try_now():
+                if not connecting.is_done and simulated.check_ready() and connecting.try_now():
                     say_welcome()
             simulated.look_after(click.echo)
 

@@ -164,7 +164,7 @@ SLIPWAY_PORT: Final = Setting(
     "SLIPWAY_PORT", PORT, 8080, _UP, "port of the web pages and APIs; 0 takes any free one", "8080"
 )
 SLIPWAY_SIMULATOR_PORT: Final = Setting(
-    "SLIPWAY_SIMULATOR_PORT", PORT, 0, _UP, "port of the simulated Drydock of `demo` and `up --simulator`", "0"
+    "SLIPWAY_SIMULATOR_PORT", PORT, 0, _UP, "port of the provisioner of `demo` and `up --simulator`", "0"
 )
 SLIPWAY_ADMIN_PASSWORD: Final = Setting(
     "SLIPWAY_ADMIN_PASSWORD", TEXT, "", _UP, "password of the user `admin`, who may do everything", _MADE_UP

@@ -71,6 +71,12 @@ class IronicDatabase:
             if anew:
                 _empty(database)
 
+    def remove(self, patience: float) -> None:
+        """Remove the database, if it is there. Raises as `prepare`."""
+        self._wait(patience)
+        with self._connection("postgres") as server:
+            server.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(self.name)))
+
     def _wait(self, patience: float) -> None:
         """Go into the folder of the socket once the server answers; it is made anew when the server is started."""
         end = time.monotonic() + patience

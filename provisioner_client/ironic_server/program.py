@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Sequence
 from functools import partial
@@ -32,6 +33,8 @@ from provisioner_client.simulator.settings import FASTEST
 
 _PATIENCE = 300.0
 """Seconds until PostgreSQL must answer: Airflow is started beside it."""
+_ANSWER = 10.0
+"""The same where PostgreSQL runs already."""
 _ALWAYS = frozenset({Behaviour.OK, Behaviour.FAIL, Behaviour.SLOW, Behaviour.STUCK})
 IRONIC_SCRIPTS: Final = ScriptForm(
     {Work.PREPARE: ("inspect", "clean"), Work.DEPLOY: ("deploy",), Work.DESTROY: ("tear_down", "clean")},
@@ -47,6 +50,7 @@ IRONIC_SCRIPTS: Final = ScriptForm(
 @click.option("--sockets", type=click.Path(path_type=Path), required=True, help="Folder of PostgreSQL's socket.")
 @click.option("--database", required=True, help="Name of its database there.")
 @click.option("--anew", is_flag=True, help="Without the machines of an earlier start.")
+@click.option("--remove", is_flag=True, help="Start nothing: remove its database and its folder.")
 @click.option("--speed", type=FiniteRange(0, FASTEST, min_open=True), default=1.0, help="Simulated seconds per second.")
 @click.option("--fail", "fails", multiple=True, metavar="PHASE:NODE[:KIND]", help="A machine's fault (repeatable).")
 def main(
@@ -56,6 +60,7 @@ def main(
     sockets: Path,
     database: str,
     anew: bool,
+    remove: bool,
     speed: float,
     fails: Sequence[str],
 ) -> None:
@@ -65,6 +70,10 @@ def main(
     except BadAdminRequest as error:
         raise click.UsageError(str(error)) from error
     try:
+        if remove:
+            IronicDatabase(sockets, database).remove(_ANSWER)
+            shutil.rmtree(folder, ignore_errors=True)
+            return
         run(port, environments, folder, IronicDatabase(sockets, database), anew, speed, scripts)
     except IronicServerError as error:
         raise click.ClickException(str(error)) from error

@@ -24,11 +24,9 @@ from provisioner_client.simulator.settings import FASTEST
 from slipway_cli import INTERRUPTED_EXIT, SlipwayCliError
 from slipway_cli.demo.airflow import BackgroundAirflow, reuse_or_start
 from slipway_cli.demo.order import Order, demo_store, read_order, remove_site, watched
-from slipway_cli.demo.simulated_provisioner import (
-    SimulatedProvisioner,
-    connect,
-    disconnect,
-)
+from slipway_cli.demo.provisioner_connection import connect, disconnect
+from slipway_cli.demo.provisioner_process import ProvisionerProcess
+from slipway_cli.demo.simulated_provisioner import provisioner_process, remove_machines
 from slipway_cli.embedded.home import Runtime, make_home
 from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.options import embedded_options
@@ -54,7 +52,7 @@ _CONFLICT = 409
 @click.option(
     "--provisioner",
     type=click.Choice(tuple(PROVISIONERS)),
-    help="Which one is simulated.  [default: the one that the documents are for]",
+    help="Which one; Ironic is a real one with simulated machines.  [default: the one that the documents are for]",
 )
 @click.option(
     "--site",
@@ -121,7 +119,7 @@ def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: s
     print_problems(clock.screen, order.warnings)
     make_home(settings.home)
     machines = _machines(order, settings)
-    simulated = SimulatedProvisioner(
+    simulated = provisioner_process(
         settings,
         f"simulator-{order.site}",
         order.speed,
@@ -176,9 +174,7 @@ def _clean(order: Order, settings: EmbeddedSettings) -> bool:
         stop_interrupted_demos(order.site, SlipwayClient(session), clock)
         there = remove_site(store, order.site)
         disconnect(airflow, _connection(order))
-    for file in settings.home.glob(f"simulator-{order.site}*"):
-        if file.name.removeprefix(f"simulator-{order.site}").startswith((".", "-maas.")):
-            file.unlink()
+        remove_machines(settings, f"simulator-{order.site}")
     clock.say(
         f"site {order.site} is taken away" if there else f"there is no site {order.site}: nothing is to be cleaned"
     )
@@ -202,7 +198,7 @@ def _session(runtime: Runtime, timeout: float = 30.0) -> Iterator[ApiSession]:
 
 @contextlib.contextmanager
 def _connected(
-    order: Order, simulated: SimulatedProvisioner, airflow: AirflowClient, runtime: Runtime, store: SiteStore
+    order: Order, simulated: ProvisionerProcess, airflow: AirflowClient, runtime: Runtime, store: SiteStore
 ) -> Iterator[None]:
     """Have Airflow use the simulator for as long as there is one, and the site watched.
 

@@ -23,6 +23,7 @@ from design_rendering.policies import NO_POLICIES
 from design_rendering.reading.documents import Document, find_documents, load_documents
 from design_rendering.slipway_kinds import SITE_SCHEMA
 from design_rendering.validation import validate_files
+from provisioner_client.ironic_server.program import IRONIC_SCRIPTS
 from provisioner_client.simulator.errors import BadAdminRequest
 from provisioner_client.simulator.maas.machines.course import MAAS_SCRIPTS
 from provisioner_client.simulator.scripts import DRYDOCK_SCRIPTS, Script, parse_fail_option
@@ -38,8 +39,10 @@ if TYPE_CHECKING:
 
 
 REGION = "drydock/Region/v1"
-EXAMPLES = {"drydock": "example_site.yaml", "maas": "example_maas_site.yaml"}
+EXAMPLES = {"drydock": "example_site.yaml", "maas": "example_maas_site.yaml", "ironic": "example_ironic_site.yaml"}
 """The example site for each provisioner."""
+SCRIPTS = {"drydock": DRYDOCK_SCRIPTS, "maas": MAAS_SCRIPTS, "ironic": IRONIC_SCRIPTS}
+"""What can become of a machine of each provisioner."""
 MOST_CHARACTERS = 64
 """Of the name of a site."""
 FORGIVEN_FAILURE = "deploy:r1-compute-07"
@@ -54,11 +57,11 @@ class Order:
     ----------
     site : name of the site.
     text : its documents.
-    fail : `PHASE:NODE[:KIND]`, as the simulator takes them.
+    fail : `PHASE:NODE[:KIND]`, as the provisioner takes them.
     speed : simulated seconds per second.
     force : deploy also nodes that are already as wanted.
     warnings : what deserves a second look in the documents.
-    provisioner : which one is simulated.
+    provisioner : which one it is.
     """
 
     site: str
@@ -121,12 +124,12 @@ def site_name(documents: Sequence[Document], default: str) -> str:
 
 
 def read_fail(text: str, provisioner: str = "drydock") -> Script:
-    """Read `PHASE:NODE[:KIND]` as the simulator of this provisioner will.
+    """Read `PHASE:NODE[:KIND]` as this provisioner will.
 
     Raises `click.BadParameter`: it has another form, or there is no such phase or behaviour.
     """
     try:
-        return parse_fail_option(text, MAAS_SCRIPTS if provisioner == "maas" else DRYDOCK_SCRIPTS)
+        return parse_fail_option(text, SCRIPTS[provisioner])
     except BadAdminRequest as error:
         raise click.BadParameter(f"{text}: {error}; write for example deploy:n1 or prepare:n1:stuck") from error
 

@@ -30,7 +30,7 @@ from api_client.slipway import SlipwayClient
 from design_rendering.kinds.provisioner_kinds import DRYDOCK
 from site_store import SiteStore
 from slipway_cli.demo.airflow import BackgroundAirflow
-from slipway_cli.demo.simulated_provisioner import connection_fields
+from slipway_cli.demo.provisioner_connection import connection_fields
 from slipway_cli.embedded.home import Runtime
 from slipway_cli.embedded.settings import EmbeddedSettings
 from tests.support.processes import tied, wait_until

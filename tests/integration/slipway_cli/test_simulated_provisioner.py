@@ -18,7 +18,7 @@ import requests
 
 from site_store import SiteStore
 from slipway_cli import SlipwayCliError
-from slipway_cli.demo import simulated_provisioner
+from slipway_cli.demo import provisioner_process
 from slipway_cli.demo.order import GIVEN_UP_AFTER, STOPPED, demo_store, remove_site, watched
 from slipway_cli.demo.simulated_provisioner import SimulatedProvisioner
 from slipway_cli.embedded.settings import EmbeddedSettings
@@ -67,7 +67,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def test_one_that_dies_is_started_again_at_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulated_provisioner, "_PAUSE", 0.0)
+    monkeypatch.setattr(provisioner_process, "_PAUSE", 0.0)
     said: list[str] = []
     with SimulatedProvisioner(settings(tmp_path), "simulator", 100).start() as drydock:
         assert drydock.wait_ready() == drydock.address

@@ -83,6 +83,17 @@ def test_a_making_that_was_interrupted_is_repeated(sockets: Path) -> None:
     assert (half.asked, later.asked) == ([False], [False])
 
 
+def test_a_database_that_is_removed_is_gone_and_removed_again_without_harm(sockets: Path) -> None:
+    database = IronicDatabase(sockets, "gone")
+    schema = Schema(database)
+    for _ in range(2):
+        database.prepare("python-1", False, schema.make, 30.0)
+        run(database, "INSERT INTO nodes (name) VALUES ('n1')")
+        database.remove(30.0)
+        database.remove(30.0)
+    assert schema.asked == [False, False]
+
+
 def test_a_server_that_is_not_there_is_named_with_what_to_do(tmp_path: Path) -> None:
     for folder in (tmp_path / "none", tmp_path):
         with pytest.raises(IronicServerError, match=r"does not answer in .* after 0\.1 s.*start Slipway in this home"):

@@ -122,6 +122,8 @@ def test_the_documents_or_the_option_say_which_provisioner_is_simulated(tmp_path
     assert read_order(None, (), 1.0, False).provisioner == "drydock"
     on_maas = read_order(None, (), 1.0, False, "maas")
     assert (on_maas.provisioner, on_maas.site, on_maas.fail) == ("maas", "example-maas", (FORGIVEN_FAILURE,))
+    on_ironic = read_order(None, (), 1.0, False, "ironic")
+    assert (on_ironic.provisioner, on_ironic.site, on_ironic.fail) == ("ironic", "example-ironic", (FORGIVEN_FAILURE,))
     design = tmp_path / "mine.yaml"
     design.write_text("schema: slipway/Node/v1\nmetadata: {name: n1}\ndata: {}\n")
     found = read_order(design, ("deploy:n1:no_addresses",), 1.0, False)
@@ -140,4 +142,5 @@ def test_documents_of_another_provisioner_are_refused_before_anything_is_started
 def test_each_provisioner_has_behaviours_of_its_own(home: Path) -> None:
     assert "none of" in run("--fail", "deploy:ntp01:no_addresses").stderr
     assert "none of" in run("--provisioner", "maas", "--fail", "relabel:ntp01").stderr
+    assert "none of" in run("--provisioner", "ironic", "--fail", "deploy:ntp01:flaky").stderr
     assert not home.exists()

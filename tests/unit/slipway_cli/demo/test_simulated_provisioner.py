@@ -14,8 +14,9 @@ from click.testing import CliRunner
 from api_client.airflow import AirflowClient
 from api_client.session import ApiError, ApiSession, ApiUnreachable
 from provisioner_client.connection import ConnectionValues, secrets_of
-from slipway_cli.demo import simulated_provisioner
-from slipway_cli.demo.simulated_provisioner import (
+from provisioner_client.ironic.connection import ironic_api
+from slipway_cli.demo import provisioner_connection
+from slipway_cli.demo.provisioner_connection import (
     ALL_SITES,
     PendingConnection,
     connect,
@@ -70,7 +71,7 @@ def test_it_is_connected_once_airflows_api_server_is_back(
     wire: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The API server may die between "ready" and this; it is started again by then."""
-    monkeypatch.setattr(simulated_provisioner, "_RETRY", 0.0)
+    monkeypatch.setattr(provisioner_connection, "_RETRY", 0.0)
     monkeypatch.setattr("api_client.airflow._PAUSES", ())
     connecting = PendingConnection(connected, 60)
     wire.get(CONNECTION, body=requests.ConnectionError("refused"))
@@ -123,6 +124,8 @@ def test_a_demo_takes_its_own_connection_away_and_no_other(
         ("--simulator", "--fail", "n1"),
         ("--provisioner", "maas"),
         ("--simulator", "--site", "pyproject.toml"),
+        ("--simulator", "--provisioner", "ironic", "--site", "pyproject.toml"),
+        ("--simulator", "--provisioner", "ironic", "--fail", "deploy:n1:flaky"),
         ("--site", "pyproject.toml"),
     ],
 )
@@ -153,6 +156,20 @@ def test_a_connection_to_a_simulated_maas_has_its_key_and_its_pool(wire: respons
     assert sent["password"] == "demo-consumer:demo-token:demo-secret"
     assert json.loads(sent["extra"])["pool"] == "default"
     assert sent["description"] == "Made by Slipway: a simulated MAAS, of the test."
+
+
+def test_a_connection_to_an_embedded_ironic_has_its_password_and_its_part(wire: responses.RequestsMock) -> None:
+    wire.get(CONNECTION, json={"host": DRYDOCK, "description": "Made by Slipway: a simulated Drydock, of the demo."})
+    replaced = wire.patch(CONNECTION, json={})
+    fields = connection_fields("ironic", "http://127.0.0.1:4713", "made-up")
+    connect(AirflowClient(ApiSession.with_token(URL, "admin", "t")), ALL_SITES, fields, "of the test")
+    sent = json.loads(replaced.calls[0].request.body or "")
+    assert (sent["conn_type"], sent["host"]) == ("ironic", "http://127.0.0.1:4713")
+    assert (sent["login"], sent["password"]) == ("slipway", "made-up")
+    assert json.loads(sent["extra"]) == {"poll_interval": 1, "owner": "slipway"}
+    assert sent["description"] == "Made by Slipway: an embedded Ironic, of the test."
+    given = {name: fields[name] for name in ("host", "login", "password", "extra")}
+    assert ironic_api(ConnectionValues("ironic", "demo", **given), str).limits.owner == "slipway"
 
 
 def test_no_plain_word_is_a_secret_of_a_simulated_maas() -> None:

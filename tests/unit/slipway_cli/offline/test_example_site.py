@@ -54,17 +54,25 @@ def test_interfaces_and_links_fit_together(documents: list[Document]) -> None:
     assert {network for link in links.values() for network in link["allowed_networks"]} == set(networks)
 
 
-def test_it_has_the_nodes_and_the_groups_of_the_example_site(example: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "image", "erase", "driver"),
+    [
+        ("example_maas_site.yaml", "ubuntu/noble", "quick", None),
+        ("example_ironic_site.yaml", "https://images.example/noble.qcow2", None, "slipway"),
+    ],
+)
+def test_it_has_the_nodes_and_the_groups_of_the_example_site(
+    example: Path, name: str, image: str, erase: str | None, driver: str | None
+) -> None:
     of_drydock = read_design(rendered_documents(load_documents(example.read_bytes(), example.name)))
-    written = load_documents(example.with_name("example_maas_site.yaml").read_bytes(), "example_maas_site.yaml")
+    written = load_documents(example.with_name(name).read_bytes(), name)
     documents = rendered_documents(written)
-    on_maas = read_design(documents)
-    assert on_maas.nodes == of_drydock.nodes
-    assert on_maas.strategy == of_drydock.strategy
-    assert on_maas.configuration == of_drydock.configuration
+    found = read_design(documents)
+    assert found.nodes == of_drydock.nodes
+    assert found.strategy == of_drydock.strategy
+    assert found.configuration == of_drydock.configuration
     assert [str(problem) for problem in validate(written)] == []
     nodes = read_slipway_nodes(documents)
-    assert {(node.image, node.erase, node.user_data is None) for node in nodes.values()} == {
-        ("ubuntu/noble", "quick", False)
-    }
+    looked = {(n.image, n.erase, n.bmc and n.bmc.driver, n.user_data is None, n.enroll) for n in nodes.values()}
+    assert looked == {(image, erase, driver, False, driver is not None)}
     assert len({node.address for node in nodes.values()}) == 40
