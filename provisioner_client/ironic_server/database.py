@@ -6,9 +6,10 @@ answer within a minute (docs/ironic.md).
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,9 +57,13 @@ class IronicDatabase:
 
         Raises
         ------
-        IronicServerError : the server does not answer.
+        IronicServerError : the server does not answer, or does not make the database.
         """
         self._wait(patience)
+        with self._explained():
+            self._prepare(version, anew, make)
+
+    def _prepare(self, version: str, anew: bool, make: Callable[[bool], None]) -> None:
         with self._connection("postgres") as server:
             if server.execute("SELECT 1 FROM pg_database WHERE datname = %s", (self.name,)).fetchone() is None:
                 made = sql.SQL("CREATE DATABASE {} OWNER {}")
@@ -74,16 +79,18 @@ class IronicDatabase:
     def remove(self, patience: float) -> None:
         """Remove the database, if it is there. Raises as `prepare`."""
         self._wait(patience)
-        with self._connection("postgres") as server:
+        with self._explained(), self._connection("postgres") as server:
             server.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(self.name)))
 
     def _wait(self, patience: float) -> None:
-        """Go into the folder of the socket once the server answers; it is made anew when the server is started."""
+        """Go into the folder of the socket once the server has been set up; it is made anew when the server starts."""
         end = time.monotonic() + patience
         while True:
             try:
                 os.chdir(self.sockets)
-                self._connection("postgres").close()
+                with self._connection("postgres") as server:
+                    if server.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (_ROLE,)).fetchone() is None:
+                        raise FileNotFoundError(f"it has no role {_ROLE} yet")
             except (OSError, psycopg.OperationalError) as error:
                 if time.monotonic() > end:
                     raise IronicServerError(
@@ -93,6 +100,16 @@ class IronicDatabase:
                 time.sleep(_TICK)
             else:
                 return
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            raise IronicServerError(
+                f"the embedded PostgreSQL does not do what Ironic's database {self.name} needs; start Slipway anew, "
+                f"and see its postgres.log ({str(error).splitlines()[0]})"
+            ) from error
 
     def _connection(self, database: str) -> psycopg.Connection:
         return psycopg.connect(

@@ -20,8 +20,8 @@ _MARKS = (_MARK, "The simulated Drydock of")
 _RETRY = 1.0
 """Seconds between two attempts to connect it."""
 _SERVER_ERROR = 500
-OWNER = "slipway"
-"""The user of an embedded Ironic, and the owner of the machines that Slipway enrolls there."""
+USER, MACHINES = "slipway", "slipway"
+"""The user of an embedded Ironic, and the resource class of the machines that Slipway enrols there."""
 
 
 def noun(kind: str) -> str:
@@ -90,7 +90,7 @@ def connection_fields(kind: str, url: str, password: str | None = None) -> dict[
     if kind == MAAS:
         fields |= {"host": f"{url}/MAAS", "password": DEFAULT_KEY, "extra": extra | {"pool": "default"}}
     elif kind == IRONIC:
-        fields |= {"login": OWNER, "extra": extra | {"owner": OWNER}}
+        fields |= {"login": USER, "extra": extra | {"resource_class": MACHINES}}
     return fields
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import psycopg
 import pytest
@@ -92,6 +94,27 @@ def test_a_database_that_is_removed_is_gone_and_removed_again_without_harm(socke
         database.remove(30.0)
         database.remove(30.0)
     assert schema.asked == [False, False]
+
+
+def test_a_server_that_is_just_being_set_up_is_waited_for(sockets: Path) -> None:
+    # `slipway demo` starts Ironic beside Airflow: the server answers before it has the role that owns the databases.
+    with patch("provisioner_client.ironic_server.database._ROLE", "later"):
+        database = IronicDatabase(sockets, "later")
+        with pytest.raises(IronicServerError, match="no role later yet"):
+            database.prepare("python-1", False, lambda _: None, 0.1)
+        with psycopg.connect(host=str(sockets), user="postgres", dbname="postgres", autocommit=True) as server:
+            timer = threading.Timer(0.5, server.execute, ["CREATE ROLE later"])
+            timer.start()
+            database.prepare("python-1", False, lambda _: None, 30.0)
+            timer.join()
+
+
+def test_what_the_server_refuses_is_a_sentence(sockets: Path) -> None:
+    def broken(_: bool) -> None:
+        raise psycopg.errors.DiskFull("no space\nand more")
+
+    with pytest.raises(IronicServerError, match=r"database full needs; start Slipway anew, and.*\(no space\)"):
+        IronicDatabase(sockets, "full").prepare("python-1", False, broken, 30.0)
 
 
 def test_a_server_that_is_not_there_is_named_with_what_to_do(tmp_path: Path) -> None:

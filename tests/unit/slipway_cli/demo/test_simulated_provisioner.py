@@ -166,10 +166,10 @@ def test_a_connection_to_an_embedded_ironic_has_its_password_and_its_part(wire: 
     sent = json.loads(replaced.calls[0].request.body or "")
     assert (sent["conn_type"], sent["host"]) == ("ironic", "http://127.0.0.1:4713")
     assert (sent["login"], sent["password"]) == ("slipway", "made-up")
-    assert json.loads(sent["extra"]) == {"poll_interval": 1, "owner": "slipway"}
+    assert json.loads(sent["extra"]) == {"poll_interval": 1, "resource_class": "slipway"}
     assert sent["description"] == "Made by Slipway: an embedded Ironic, of the test."
     given = {name: fields[name] for name in ("host", "login", "password", "extra")}
-    assert ironic_api(ConnectionValues("ironic", "demo", **given), str).limits.owner == "slipway"
+    assert ironic_api(ConnectionValues("ironic", "demo", **given), str).limits.resource_class == "slipway"
 
 
 def test_no_plain_word_is_a_secret_of_a_simulated_maas() -> None:
