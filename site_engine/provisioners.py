@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_CONNECTION: Final = "slipway_provisioner"
 """The connection for all sites that have none of their own."""
 
-
+_DESIGNS: Final = "/slipway/d/"
 SHORTEST_INTERVAL: Final = 15.0
 """Seconds: the controller looks every five, and a provisioner that nobody else asks is asked at half its interval."""
 
@@ -125,11 +125,11 @@ class ProvisionerConnection:
             return FACTORY.connect(values, redact, context_marker, observer)
 
     def design_address(self, token: str, fetch: int = 0) -> str:
-        """Return the address of a design, which is a secret: it opens the design.
+        """Return the address of a design; with a token, a secret: it opens the design.
 
         Parameters
         ----------
-        token : what opens it.
+        token : what opens it; or its handle, for what is stored (`opening_address`).
         fetch : another address for each number: the provisioner never asks again at an address at which it got nothing.
 
         Raises
@@ -137,12 +137,27 @@ class ProvisionerConnection:
         SettingsError : the connection's fields cannot be used.
         """
         base = (self.settings.design_base_url or self.slipway_url).rstrip("/")
-        return f"{base}/slipway/d/{token}" + (f"?n={fetch}" if fetch else "")
+        return f"{base}{_DESIGNS}{token}" + (f"?n={fetch}" if fetch else "")
 
 
-def token_of_address(address: str) -> str:
-    """Return the token in the address of a design; the address itself where it has none."""
-    return address.rpartition("/slipway/d/")[2].partition("?")[0]
+def handle_in(address: str) -> str:
+    """Return the handle in the address of a design; the address itself where it has none."""
+    return address.rpartition(_DESIGNS)[2].partition("?")[0]
+
+
+def opening_address(address: str, token_of: Callable[[str], str]) -> str:
+    """Return the address of a design with the token in place of the handle: nothing else opens it, or stores it.
+
+    Parameters
+    ----------
+    address : any that does not lead to Slipway stays as it is.
+    token_of : makes a token of a handle (`SecretTexts.token_of`).
+    """
+    base, ours, _ = address.rpartition(_DESIGNS)
+    if not ours:
+        return address
+    handle = handle_in(address)
+    return base + ours + token_of(handle) + address[len(base + ours + handle) :]
 
 
 class Provisioners(Protocol):

@@ -53,7 +53,7 @@ def redact_for_action(store: SiteStore, action: ActionRecord) -> Redact:
 
     They are read when there is a text.
     """
-    token = cache(lambda: store.revisions.design_token(action.site, action.revision))
+    token = cache(lambda: store.secret_texts.token_of(store.revisions.design_handle(action.site, action.revision)))
     redactor = cache(lambda: redactor_of(store, action))
     return lambda text: redactor().redact(text.replace(token(), HIDDEN))
 

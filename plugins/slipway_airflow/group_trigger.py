@@ -175,14 +175,14 @@ class GroupTrigger(StoredTrigger):
             for turn in turns:
                 if turn.name in ours.after and turn.state is GroupState.FAILURE:
                     raise _ForTheTask(f"only Airflow knows whether group {turn.name} is about to be tried again")
-        token = store.revisions.design_token(action.site, action.revision)
+        handle = store.revisions.design_handle(action.site, action.revision)
         with clients.operations(log) as operations:
             result = drive_group(
                 operations,
                 connection,
                 action,
                 GroupTask(self.group, self.attempt_key, self.configuration),
-                connection.design_address(token, action.design_fetch),
+                connection.design_address(handle, action.design_fetch),
                 # No task is taken to have ended early: that is for the tasks to see, which can ask Airflow.
                 (lambda now: turn_by_store(self.group, now, places).wait_for is None) if places > 1 else None,
                 patience_for_nodes=0.0,

@@ -9,7 +9,7 @@ from functools import partial
 
 from provisioner_client.designs import DesignSource
 from provisioner_client.protocol import Provisioner
-from site_engine.provisioners import token_of_address
+from site_engine.provisioners import handle_in, opening_address
 from site_store import Operation, SiteStore
 from strategy_lib.outcome import LISTED_TWICE, Evidence, NodeCondition, Outcome, judge, listed_at_work
 from strategy_lib.phase import Phase
@@ -43,8 +43,9 @@ def nodes_at_work(store: SiteStore, operation: Operation, evidence: Evidence) ->
 
 
 def design_source(store: SiteStore, operation: Operation) -> DesignSource:
-    """Return where a provisioner gets an operation's design. The store is read only if the documents are asked for."""
-    return DesignSource(operation.design_ref, partial(_text, store, operation))
+    """Return where a provisioner gets an operation's design. Its documents are read only if they are asked for."""
+    address = opening_address(operation.design_ref, store.secret_texts.token_of)
+    return DesignSource(address, partial(_text, store, operation))
 
 
 def _text(store: SiteStore, operation: Operation) -> str:
@@ -53,7 +54,7 @@ def _text(store: SiteStore, operation: Operation) -> str:
     What is removed from a site is not in the design of its action.
     """
     action = store.actions.get(operation.action_id)
-    number = store.revisions.number_of_token(action.site, token_of_address(operation.design_ref))
+    number = store.revisions.number_of_handle(action.site, handle_in(operation.design_ref))
     text = store.revisions.get(action.site, number or action.revision).text
     if text is None:
         raise LookupError(f"the revision of operation {operation.op} has no design")

@@ -15,7 +15,7 @@ from site_engine.designs import read_revision
 from site_engine.kinds import Override
 from site_engine.log_messages import count, failed_critical, names
 from site_engine.parameters import parameters_of
-from site_engine.provisioners import token_of_address
+from site_engine.provisioners import handle_in
 from site_store import ActionRecord, Operation, PlannedGroup, RevisionRecord, SiteStore
 from strategy_lib.groups.group_plan import ReleasePlan, plan_release
 from strategy_lib.groups.waves import find_node_cycles
@@ -141,8 +141,8 @@ def removal_of(
         if operation.phase is Phase.DESTROY and operation.group is None
         for name in (*operation.nodes, *operation.left_out)
     }
-    tokens = {ref: token_of_address(ref) for ref in sent.values()}
-    numbers = {ref: store.revisions.number_of_token(action.site, token) for ref, token in tokens.items()}
+    handles = {ref: handle_in(ref) for ref in sent.values()}
+    numbers = {ref: store.revisions.number_of_handle(action.site, handle) for ref, handle in handles.items()}
     records = {record.name: record for record in store.nodes.of_site(action.site)}
     by_revision: defaultdict[int, list[str]] = defaultdict(list)
     for name in nodes:

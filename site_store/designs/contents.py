@@ -92,12 +92,13 @@ class RevisionRecord:
     although it could not be rendered. `created` says whether the call that returned it made it. `problems` are what
     was overridden when it was `forced`. `base` is the revision that was the newest before it, and `collections` gives
     the digest of each collection's text. `by_policy` names the objects that policies changed, each with those that did.
+    `design_handle` names the design in addresses, and opens nothing (`SecretTexts.token_of`).
     """
 
     site: str
     number: int
     digest: str
-    design_token: str
+    design_handle: str
     created_at: datetime
     created_by: str
     text: str | None = ""

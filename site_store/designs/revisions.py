@@ -37,7 +37,7 @@ from site_store.records import PlannedGroup
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
 from site_store.sql.rows import filled, plain, require_names
-from site_store.sql.sealing import plain_digest
+from site_store.sql.sealing import hashed_token, plain_digest
 from site_store.status.object_changes import write_changes
 from site_store.tables import candidate, content, node, revision, revision_collection, site_group_node
 from site_store.tables import site as site_table
@@ -56,7 +56,7 @@ class NewRevision:
     site : the site's name; a site begins to exist with its first revision.
     collections : all collections of the revision, each as it was written; empty ones are left out.
     documents : the same, read, each with the name of its collection.
-    rendered : the design made from them; a provisioner may fetch exactly this by `design_token`. None when it could
+    rendered : the design made from them; a provisioner may fetch exactly this by its token. None when it could
         not be made, which only a forced commit may say.
     user : who commits.
     forced, problems : whether problems were overridden, and which.
@@ -132,7 +132,7 @@ class Revisions(Repository):
         rendered = None if new.rendered is None else Text(sealing, new.rendered, of_design)
         wanted = {name: text.digest for name, text in stored.items()}
         design = None if rendered is None else rendered.digest
-        token = secrets.token_urlsafe(32)
+        handle = secrets.token_urlsafe(12)
         said = None if new.hidden is None else json.dumps([sorted(new.hidden.texts), list(new.hidden.exposed)])
         hidden = None if said is None else Text(sealing, said, hides)
 
@@ -174,7 +174,7 @@ class Revisions(Repository):
                     site=site,
                     number=(number or 0) + 1,
                     digest=plain_digest(json.dumps(wanted)),
-                    design_token=token,
+                    design_token=handle,
                     created=now,
                     created_by=new.user,
                     design_id=design_id,
@@ -214,8 +214,8 @@ class Revisions(Repository):
 
         return self._database.read(work)
 
-    def design_token(self, site: str, number: int | None) -> str:
-        """Return what opens the design of a revision, without reading that. Raises as `get`."""
+    def design_handle(self, site: str, number: int | None) -> str:
+        """Return what names the design of a revision in an address, and opens nothing. Raises as `get`."""
         read = self._database.read(
             lambda tx: _read(tx, site, newest_number(tx, site) if number is None else number).design_token
         )
@@ -287,9 +287,9 @@ class Revisions(Repository):
 
         return self._database.read(work)
 
-    def number_of_token(self, site: str, token: str) -> int | None:
-        """Return which revision of a site has this token; None where none has."""
-        query = select(revision.c.number).where(revision.c.site == site, revision.c.design_token == token)
+    def number_of_handle(self, site: str, handle: str) -> int | None:
+        """Return which revision of a site has this handle; None where none has."""
+        query = select(revision.c.number).where(revision.c.site == site, revision.c.design_token == handle)
         return self._database.read(lambda tx: tx.scalar(query))
 
     def design_by_token(self, token: str) -> str:
@@ -297,16 +297,14 @@ class Revisions(Repository):
 
         Raises `RevisionNotFound`: the token opens nothing, or nothing any more.
         """
-        if "\0" in token:
-            # No text of the database has that, and it refuses to compare with one.
-            raise RevisionNotFound("no design has this token")
+        handle = self._database.sealing.handle_of(token)
 
         def work(tx: Connection) -> bytes:
             committed = select(content.c.text).join(revision, revision.c.design_id == content.c.id)
-            design: bytes | None = tx.scalar(committed.where(revision.c.design_token == token))
+            design: bytes | None = tx.scalar(committed.where(revision.c.design_token == handle))
             if design is None:
                 alive = candidate.c.created > self._shared_now(tx) - CANDIDATE_LIFE
-                design = tx.scalar(select(candidate.c.text).where(candidate.c.token == token, alive))
+                design = tx.scalar(select(candidate.c.text).where(candidate.c.token == handle, alive))
             if design is None:
                 raise RevisionNotFound("no design has this token")
             return design
@@ -323,7 +321,7 @@ class Revisions(Repository):
 
         def work(tx: Connection, now: datetime) -> None:
             tx.execute(delete(candidate).where(candidate.c.created <= now - CANDIDATE_LIFE))
-            tx.execute(plain_insert(candidate).values(token=token, site=site, created=now, text=stored))
+            tx.execute(plain_insert(candidate).values(token=hashed_token(token), site=site, created=now, text=stored))
 
         self._transact(work)
         return token
@@ -333,7 +331,7 @@ class Revisions(Repository):
 
     def remove_candidate(self, token: str) -> None:
         """Forget a candidate; once more changes nothing."""
-        work = delete(candidate).where(candidate.c.token == token)
+        work = delete(candidate).where(candidate.c.token == hashed_token(token))
         self._database.write(lambda tx: tx.execute(work))
 
 
@@ -391,6 +389,7 @@ def _record(
     return filled(
         RevisionRecord,
         row,
+        design_handle=row.design_token,
         created_at=row.created,
         text=text,
         created=created,

@@ -54,6 +54,10 @@ class SecretTexts(Repository):
         """
         return self._database.sealing.digest_key()
 
+    def token_of(self, handle: str) -> str:
+        """Return the token that opens the design of a handle; it is stored nowhere. Raises `KeyMissing`."""
+        return self._database.sealing.design_token(handle)
+
     def rotate_common(self) -> int:
         """Encrypt what is no text of a site anew: the key of digests, and candidates; return how many that were.
 

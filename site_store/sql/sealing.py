@@ -38,6 +38,9 @@ MAKE_CLEAR: Final = (
     "uuid_send(gen_random_uuid())"
 )
 """It is made by the database there, so that no log has it."""
+_HANDLE: Final = 16
+"""Characters of a design's handle; its token has as many more as make 43."""
+_ADDED: Final = 43 - _HANDLE
 _HOW: Final = 'make one with python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
 
 
@@ -204,6 +207,17 @@ class Sealing:
         """
         return self.open_digest_key(self._stored_digest_key())
 
+    def design_token(self, handle: str) -> str:
+        """Return the token that opens a design: its handle, and what no dump tells. Raises `KeyMissing`."""
+        added = hmac.digest(self.digest_key(), f"\0design\0{handle}".encode("utf-8", "surrogatepass"), "sha256")
+        return handle + base64.urlsafe_b64encode(added).decode()[:_ADDED]
+
+    def handle_of(self, token: str) -> str:
+        """Return by what the store knows the design of a token: its handle, or a hash of the token."""
+        handle = token[:_HANDLE]
+        made = self.design_token(handle).encode("utf-8", "surrogatepass")
+        return handle if hmac.compare_digest(made, token.encode("utf-8", "surrogatepass")) else hashed_token(token)
+
     def _stored_digest_key(self) -> bytes:
         stored = self._read(lambda tx: tx.scalar(text("SELECT digest_key FROM store_state")))
         if stored is None:
@@ -237,6 +251,12 @@ def make_digest_key(tx: Connection, keys: tuple[str, ...]) -> DigestKey:
         else:
             tx.execute(text(MAKE_CLEAR))
     return sealing.digest_key()
+
+
+def hashed_token(token: str) -> str:
+    """Return what is kept of a token that is kept nowhere itself: of a candidate, and of revisions of Slipway 0.9.0."""
+    made = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+    return base64.urlsafe_b64encode(made).decode()[:_HANDLE]
 
 
 def plain_digest(written: str) -> str:

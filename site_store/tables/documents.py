@@ -73,6 +73,7 @@ revision = Table(
     Column("site", String, ForeignKey("site.name"), nullable=False),
     Column("number", Integer, nullable=False),
     Column("digest", String, nullable=False),
+    # The handle of its design: what its token begins with, or, of 0.9.0's, a hash of that. It opens nothing.
     Column("design_token", String, nullable=False, unique=True),
     Column("created", UtcDateTime, nullable=False),
     Column("created_by", String, nullable=False),
@@ -124,6 +125,7 @@ buffer_collection = Table(
 candidate = Table(
     "candidate",
     metadata,
+    # A hash of its token.
     Column("token", String, primary_key=True),
     Column("site", String, nullable=False),
     Column("created", UtcDateTime, nullable=False),

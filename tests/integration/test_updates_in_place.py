@@ -141,9 +141,9 @@ def asked_for(left: Driving) -> Iterator[Asked]:
 
         def address(revision: RevisionRecord) -> str:
             assert revision.number == 1, "the design that has them"
-            file = published / revision.design_token
-            file.write_text(revision.text or "")
-            return file.as_uri()
+            # Where its token leads to; stored is the address with the handle.
+            (published / left.store.secret_texts.token_of(revision.design_handle)).write_text(revision.text or "")
+            return (published / revision.design_handle).as_uri()
 
         def asked(nodes: Sequence[str]) -> dict[str, Any]:
             removal = removal_of(left.store, left.action, nodes, address)

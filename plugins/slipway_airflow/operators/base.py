@@ -281,15 +281,16 @@ def skip_tasks(store: SiteStore, action: ActionRecord, reasons: Mapping[str, str
 
 
 def design_address(store: SiteStore, action: ActionRecord, connection: ProvisionerConnection) -> str:
-    """Return the address of the action's revision; kept out of logs, and never put on XCom.
+    """Return the address of the action's revision, with a handle in place of its token, which stays out of the log.
 
     Raises `SettingsError`: the connection's fields cannot be used.
     """
-    return connection.design_address(masked_token(store, action), action.design_fetch)
+    masked_token(store, action)
+    return connection.design_address(store.revisions.design_handle(action.site, action.revision), action.design_fetch)
 
 
 def masked_token(store: SiteStore, action: ActionRecord) -> str:
     """Return the token of the action's revision; from here on it is kept out of this task's log."""
-    token = store.revisions.design_token(action.site, action.revision)
+    token = store.secret_texts.token_of(store.revisions.design_handle(action.site, action.revision))
     mask_secret(token)
     return token

@@ -204,9 +204,9 @@ class RemoveFoundNodesOperator(NodeStepOperator):
         nodes = nodes_to_remove(store, action)
 
         def address(revision: RevisionRecord) -> str:
-            mask_secret(revision.design_token)
+            mask_secret(store.secret_texts.token_of(revision.design_handle))
             return work.connection.design_address(
-                revision.design_token, store.actions.design_fetch(action.site, revision.number)
+                revision.design_handle, store.actions.design_fetch(action.site, revision.number)
             )
 
         removal = removal_of(store, action, nodes, address)

@@ -70,7 +70,8 @@ def ask(
         if committed is None:
             token = candidate = store.revisions.add_candidate(site, text)
         else:
-            token, fetch = committed.design_token, store.actions.design_fetch(site, committed.number)
+            token = store.secret_texts.token_of(committed.design_handle)
+            fetch = store.actions.design_fetch(site, committed.number)
         connection.design_address(token, fetch)
     except (SettingsError, ConnectionLookupFailed) as error:
         if candidate is not None:

@@ -21,7 +21,8 @@ from site_engine.kinds import KINDS
 from site_engine.parameters import ActionParameters
 from site_engine.plans.differences import node_differences
 from site_engine.plans.planning import plan_action
-from site_store import ActionState, KeyMissing, SiteStore
+from site_engine.provisioners import handle_in, opening_address
+from site_store import ActionState, KeyMissing, RevisionNotFound, SiteStore
 from site_store.__main__ import main
 from site_store.backups import back_up, restore
 from site_store.sql import sealing
@@ -164,6 +165,38 @@ def test_an_upgrade_leaves_what_policies_have_judged(release: Release, keys: Pat
         key = store.secret_texts.digest_key()
         assert store.objects.judged("led", "own") == police(rendering, OWN_POLICIES, None, key).judged != judged
     assert [digest for digest in judged.values() if any(digest in row for _, row in dumped(url))] == []
+
+
+@pytest.mark.parametrize("release", releases(), ids=lambda release: release.version)
+def test_an_upgrade_leaves_each_address_open_and_no_token_in_the_store(release: Release, keys: Path) -> None:
+    url = release.restore()
+    with psycopg.connect(url) as connection:
+        known = connection.execute("SELECT number, design_token FROM revision WHERE site = 'led' ORDER BY 1").fetchall()
+        ((op,),) = connection.execute("SELECT max(op) FROM operation WHERE site = 'led'").fetchall()
+        address = f"https://slipway.test/slipway/d/{known[0][1]}?n=7"
+        connection.execute("UPDATE operation SET design_ref = %s WHERE op = %s", [address, op])
+        row = "INSERT INTO candidate (token, site, created, text) VALUES ('candidate-of-before', 'led', now(), %s)"
+        connection.execute(row.encode(), [zlib.compress(b"a: 1")])
+    assert len(known) > 1
+    SiteStore.upgrade(url)
+    with SiteStore.open(url) as store:
+        for number, token in known:
+            handle = store.revisions.design_handle("led", number)
+            text = store.revisions.get("led", number).text
+            # What the provisioner was told before, and what it is told from now on.
+            for opens in (token, store.secret_texts.token_of(handle)):
+                assert store.revisions.design_by_token(opens) == text
+            for opens_nothing in (handle, token[:-1], handle + token[16:], ""):
+                with pytest.raises(RevisionNotFound):
+                    store.revisions.design_by_token(opens_nothing)
+        assert store.revisions.design_by_token("candidate-of-before") == "a: 1"
+        ref = store.operations.get(op).design_ref
+        assert store.revisions.number_of_handle("led", handle_in(ref)) == known[0][0]
+        opened = opening_address(ref, store.secret_texts.token_of)
+        assert opened.endswith("?n=7")
+        assert store.revisions.design_by_token(handle_in(opened)) == store.revisions.get("led", known[0][0]).text
+        tokens = {"candidate-of-before", handle_in(opened), *(token for _, token in known)}
+    assert [token for token in tokens if any(token in row for _, row in dumped(url))] == []
 
 
 def test_keys_that_change_make_no_node_differ(keys: Path, begin: Begin, store_url: str) -> None:

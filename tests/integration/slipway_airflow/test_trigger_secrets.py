@@ -36,7 +36,7 @@ def test_the_triggerer_repeats_no_secret_of_an_answer(
         action = store.actions.ensure("verify_site", "run", NewAction("verify_site", "alpha", 1, {}, "tester"))
         store.locks.acquire(action.id)
         op = store.operations.begin(Claim(action.id, "alpha", None, 1, Phase.VERIFY_SITE, (), "http://design")).op
-        token = store.revisions.get("alpha", 1).design_token
+        token = store.secret_texts.token_of(store.revisions.get("alpha", 1).design_handle)
     nothing = frozenset[str]()
     over = ProvisionerTask(
         "t-1", "verify_site", TaskState.COMPLETE, TaskResult.SUCCESS, nothing, nothing, (), "slipway"

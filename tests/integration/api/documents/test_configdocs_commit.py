@@ -269,7 +269,7 @@ def test_a_design_that_is_judged_can_be_fetched_only_meanwhile(
 ) -> None:
     number = committed(user, DESIGN)
     revision = store.revisions.get("default", number)
-    answer = anonymous.get(f"/d/{revision.design_token}")
+    answer = anonymous.get(f"/d/{store.secret_texts.token_of(revision.design_handle)}")
     assert (answer.status_code, answer.text) == (200, revision.text)
     assert answer.headers["Content-Type"] == "application/x-yaml"
     put(user, BAD)

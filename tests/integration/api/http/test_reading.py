@@ -61,7 +61,7 @@ def dead(user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns) -> str
 
 
 def test_no_get_writes(op: httpx.Client, store: SiteStore, dead: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    token = store.revisions.get("default", 1).design_token
+    token = store.secret_texts.token_of(store.revisions.get("default", 1).design_handle)
     names = PLACES | {"action_id": dead, "note_id": dead, "validation_id": dead, "token": token, "run_id": run_of(dead)}
     names["workflow_id"] = _workflow(op)
     names["op"] = str(store.operations.of_action(dead)[0].op)

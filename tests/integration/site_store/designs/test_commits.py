@@ -32,7 +32,7 @@ def test_a_commit_is_base_and_buffer_and_empties_the_buffer(desk: Desk, clock: F
     assert desk.store.sites.collection_digests(SITE, 1)["a"] == record.collections["a"]
     found = desk.store.revisions.get(SITE, 2)
     assert (found.text, found.collections, found.digest) == ("the design", record.collections, record.digest)
-    assert desk.store.revisions.design_by_token(record.design_token) == "the design"
+    assert desk.store.revisions.design_by_token(desk.store.secret_texts.token_of(record.design_handle)) == "the design"
     assert desk.store.buffers.get(SITE).is_empty
     assert desk.store.sites.committed() == [SITE]
 
@@ -109,7 +109,7 @@ def test_force_says_what_it_overrode(desk: Desk) -> None:
     assert (found.text, found.forced, found.problems) == (None, True, ("no node", "ä"))
     assert desk.store.revisions.newest(SITE)[0].problems == ("no node", "ä")
     with pytest.raises(RevisionNotFound):
-        desk.store.revisions.design_by_token(made.design_token)
+        desk.store.revisions.design_by_token(desk.store.secret_texts.token_of(made.design_handle))
 
 
 def test_rollback_is_a_new_revision_with_the_old_collections(desk: Desk) -> None:
@@ -119,7 +119,7 @@ def test_rollback_is_a_new_revision_with_the_old_collections(desk: Desk) -> None
     back = desk.roll_back(1)
     assert (back.number, back.base, back.rollback_of, back.created) == (3, 2, 1, True)
     assert (back.collections, back.digest, back.text) == (first.collections, first.digest, first.text)
-    assert back.design_token != first.design_token
+    assert back.design_handle != first.design_handle
     assert desk.store.buffers.version(SITE) == version + 1
     with pytest.raises(RevisionNotFound, match="revision 9"):
         desk.commit_texts({"a": B}, rollback_of=9)

@@ -82,6 +82,11 @@ def traces(secret: str, *texts: str) -> set[str]:
     return {secret, base64.b64encode(coded).decode().rstrip("="), coded.hex(), hashlib.md5(coded).hexdigest()} | digests  # noqa: S324
 
 
+def token_of(store: SiteStore, number: int) -> str:
+    """Return what opens the design of a revision."""
+    return store.secret_texts.token_of(store.revisions.design_handle(SITE, number))
+
+
 def log_of(url: str) -> Path:
     with psycopg.connect(url) as connection:
         found = connection.execute("SHOW data_directory").fetchone()
@@ -89,13 +94,15 @@ def log_of(url: str) -> Path:
     return Path(found[0]) / "log"
 
 
-def commit_all(store: SiteStore, text: str, rendered: str) -> None:
+def commit_all(store: SiteStore, text: str, rendered: str) -> str:
+    """Write a text wherever one is; return the token of a candidate."""
     desk = Desk(store)
     desk.put("secrets", text)
     desk.put("plain", yaml("a"))
-    store.revisions.add_candidate(SITE, rendered)
+    candidate = store.revisions.add_candidate(SITE, rendered)
     desk.commit(rendered, hidden=RevisionSecrets(frozenset([PASSPHRASE])))
     desk.put("plain", yaml("b"))
+    return candidate
 
 
 def test_rule_62_neither_a_dump_nor_the_log_has_a_secret(url: str, keys: Path) -> None:
@@ -106,16 +113,18 @@ def test_rule_62_neither_a_dump_nor_the_log_has_a_secret(url: str, keys: Path) -
     text, rendered = passphrase(), f"---\nschema: x/Y/v1\nmetadata: {{name: n}}\ndata: {{here: {PASSPHRASE}}}\n"
     try:
         with SiteStore.open(url) as store:
-            commit_all(store, text, rendered)
+            candidate = commit_all(store, text, rendered)
+            assert store.revisions.design_by_token(candidate) == rendered
+            tokens = {candidate, token_of(store, 1)}
             assert store.revisions.get(SITE).text == rendered
             assert written(store, 1) == {"plain": yaml("a"), "secrets": text}
             assert store.revisions.secrets(SITE, 1) == RevisionSecrets(frozenset([PASSPHRASE]))
             assert store.revisions.designs(SITE, [1])[1][0] == rendered
-            assert store.revisions.design_by_token(store.revisions.design_token(SITE, 1)) == rendered
+            assert store.revisions.design_by_token(token_of(store, 1)) == rendered
             assert store.revisions.design_by_token(store.revisions.add_candidate(SITE, rendered)) == rendered
     finally:
         administer(url, f"ALTER DATABASE {name} RESET log_statement")
-    found = traces(PASSPHRASE, text, rendered)
+    found = traces(PASSPHRASE, text, rendered) | tokens
     assert [(table, trace) for table, row in dumped(url) for trace in found if trace in row] == []
     logged = log.read_bytes()[before:].decode("utf-8", "replace")
     assert "INSERT INTO content" in logged, "it is the log of these statements, with their values"
@@ -146,7 +155,7 @@ def test_without_a_key_documents_with_secrets_are_refused_and_others_are_not(
 def test_a_wrong_key_is_a_sentence_with_both_fingerprints_wherever_a_text_is_read(url: str, keys: Path) -> None:
     with SiteStore.open(url) as store:
         commit_all(store, passphrase(), PASSPHRASE)
-        salt, token = store.processes.salt(), store.revisions.design_token(SITE, 1)
+        salt, token = store.processes.salt(), token_of(store, 1)
     keys.write_text(NEW)
     wanted = f"fingerprint {fingerprint(salt, OLD)}, and this process has {fingerprint(salt, NEW)}: add that key"
     with SiteStore.open(url) as store:
