@@ -18,17 +18,17 @@ my_ip = {loopback}
 rpc_transport = none
 use_stderr = true
 tempdir = {folder}
-enabled_hardware_types = slipway,fake-hardware
+enabled_hardware_types = slipway,slipway-redfish,fake-hardware
 enabled_bios_interfaces = fake,no-bios
 enabled_boot_interfaces = fake
 enabled_console_interfaces = fake,no-console
 enabled_deploy_interfaces = slipway,fake
 enabled_firmware_interfaces = fake,no-firmware
 enabled_inspect_interfaces = slipway,fake,no-inspect
-enabled_management_interfaces = fake
+enabled_management_interfaces = fake,redfish
 enabled_network_interfaces = noop
 default_network_interface = noop
-enabled_power_interfaces = slipway,fake
+enabled_power_interfaces = slipway,redfish,fake
 enabled_raid_interfaces = fake,no-raid
 enabled_rescue_interfaces = fake,no-rescue
 enabled_storage_interfaces = noop
@@ -53,8 +53,15 @@ pool_timeout = 120
 automated_clean = true
 # Nothing is lost by a machine that is left in the middle: there is none.
 graceful_shutdown_timeout = 2
-# A simulated machine changes its power only here.
-sync_power_state_interval = 30
+# Who switches a machine off at its BMC is seen soon, and not undone by Ironic.
+sync_power_state_interval = 10
+force_power_state_during_sync = false
+
+[redfish]
+# A BMC that does not answer is one that is not there: nobody waits half a minute for it.
+connection_attempts = 2
+connection_retry_interval = 1
+connect_timeout = 10
 
 [deploy]
 # Who deletes an image or a machine here deletes nothing: there is no erasing.

@@ -33,6 +33,7 @@ _DISTRIBUTION = {
     "entry_points.txt": """\
 [ironic.hardware.types]
 slipway = slipway_hardware:SlipwayHardware
+slipway-redfish = slipway_hardware:SlipwayRedfish
 [ironic.hardware.interfaces.deploy]
 slipway = slipway_hardware:SlipwayDeploy
 [ironic.hardware.interfaces.inspect]

@@ -10,10 +10,16 @@ from typing import Any
 
 from ironic.common import exception, states
 from ironic.conductor import utils
+from ironic.conf import CONF
 from ironic.drivers import base, fake_hardware
 from ironic.drivers.modules import agent, fake
+from ironic.drivers.modules.redfish import management, power
+from oslo_config import cfg
 from slipway_faults import play
 
+REDFISH = "slipway-redfish"
+# Ironic looks for this option in a group of the hardware type's name, and fails without such a group.
+CONF.register_opts([cfg.StrOpt("verify_ca")], group=REDFISH)
 _TORN_DOWN = "slipway_torn_down"
 """Noted with a node whose next cleaning belongs to its destruction."""
 
@@ -79,3 +85,15 @@ class SlipwayHardware(fake_hardware.FakeHardware):
     @property
     def supported_power_interfaces(self) -> list[Any]:
         return [SlipwayPower, *super().supported_power_interfaces]
+
+
+class SlipwayRedfish(SlipwayHardware):
+    """The hardware type `slipway-redfish`: as `slipway`, but power and boot device are those of a BMC, by Redfish."""
+
+    @property
+    def supported_power_interfaces(self) -> list[Any]:
+        return [power.RedfishPower]
+
+    @property
+    def supported_management_interfaces(self) -> list[Any]:
+        return [management.RedfishManagement]

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import psutil  # type: ignore[import-untyped]  # comes with Airflow, without types
 import pytest
@@ -16,16 +15,12 @@ import requests
 
 from slipway_cli.embedded.processes import members
 from tests.support.embedded_ironic import EmbeddedIronic
+from tests.support.ironic_machines import Machines
 from tests.support.postgres import running_server
 from tests.support.processes import wait_until
 
 pytestmark = [pytest.mark.endurance, pytest.mark.timeout(600)]
 
-IMAGE = {
-    "image_source": "http://images.example/ubuntu.img",
-    "image_os_hash_algo": "sha256",
-    "image_os_hash_value": "0" * 64,
-}
 # A parent that does nothing else than to have started it.
 PARENT = """
 import sys, threading
@@ -36,37 +31,6 @@ ironic.start().wait_ready()
 print(ironic.pid, ironic.port, flush=True)
 threading.Event().wait()
 """
-
-
-class Machines:
-    """Machines of an Ironic that is asked as a person with curl would."""
-
-    def __init__(self, ironic: EmbeddedIronic) -> None:
-        self._session = ironic.session()
-        self._nodes = f"{ironic.url}/v1/nodes"
-
-    def ask(self, method: str, path: str, body: Any) -> requests.Response:
-        while (
-            answer := self._session.request(method, f"{self._nodes}{path}", json=body, timeout=60)
-        ).status_code == 409:
-            time.sleep(0.1)
-        return answer
-
-    def state(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = self._session.get(f"{self._nodes}/{name}", timeout=60).json()
-        return found
-
-    def go(self, name: str, target: str, *ends: str) -> dict[str, Any]:
-        """Ask for a change of a machine's state, and wait until it has come to one of its ends."""
-        answer = self.ask("PUT", f"/{name}/states/provision", {"target": target})
-        assert answer.status_code == 202, answer.text
-        wait_until(lambda: self.state(name)["provision_state"] in ends, f"{name}: {target}")
-        return self.state(name)
-
-    def enrolled(self, name: str) -> None:
-        made = self.ask("POST", "", {"name": name, "driver": "slipway", "instance_info": IMAGE})
-        assert made.status_code == 201, made.text
-        assert self.go(name, "manage", "manageable")["power_state"] == "power off"
 
 
 def test_it_is_installed_fails_where_asked_and_no_process_of_it_stays(tmp_path: Path) -> None:
@@ -113,7 +77,8 @@ def test_it_is_installed_fails_where_asked_and_no_process_of_it_stays(tmp_path: 
 
 def fail_as_asked(machines: Machines) -> None:
     for name in ("good", "bad-deploy", "bad-clean"):
-        machines.enrolled(name)
+        machines.enroll(name)
+        machines.managed(name)
         machines.go(name, "inspect", "manageable")
     cleaned = machines.go("bad-clean", "provide", "clean failed", "available")
     assert "the disks could not be erased (simulated)" in cleaned["last_error"]

@@ -54,6 +54,7 @@ def test_the_hardware_type_is_found_by_the_entry_points_of_a_distribution(tmp_pa
     (found,) = importlib.metadata.distributions(path=[written])
     assert {(one.group, one.name) for one in found.entry_points} == {
         ("ironic.hardware.types", "slipway"),
+        ("ironic.hardware.types", "slipway-redfish"),
         ("ironic.hardware.interfaces.deploy", "slipway"),
         ("ironic.hardware.interfaces.inspect", "slipway"),
         ("ironic.hardware.interfaces.power", "slipway"),
