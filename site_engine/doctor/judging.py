@@ -8,7 +8,8 @@ from site_engine.doctor.facts import Facts, Finding, Level, Report, places
 from site_engine.doctor.processes import judge_processes
 from site_engine.doctor.settings import judge_settings
 from site_engine.kinds import KINDS
-from site_store.status.leases import RIGHTS
+from site_store.status.leases import DESIGN, RIGHTS
+from strategy_lib.settings import SLIPWAY_STORE_KEYS_FILE
 
 _DAGS = frozenset((*KINDS, "notify"))
 _PROVISIONER = "provisioner of site "
@@ -102,6 +103,9 @@ def _checks(facts: Facts) -> Iterator[Finding]:
             site = check.subject.removeprefix(_PROVISIONER)
             why = "no action on the site can begin"
             fix = _connection(site)
+        elif check.subject.startswith(DESIGN):
+            why = "drift of its nodes is not found, and none of them is asked how it is"
+            fix = f"{SLIPWAY_STORE_KEYS_FILE.name}=…   (for the controllers, as for API servers; then restart them)"
         else:
             why, fix = "the controller cannot do that part of its work", "the controller's log has more"
         yield Finding(Level.ERROR, f"{check.subject}: {check.problem} ({since})", why, fix)

@@ -20,9 +20,10 @@ from provisioner_client.protocol import NO_ADDRESSES
 from site_engine.designs import read_revision
 from site_engine.errors import EngineError
 from site_engine.node_states.checks import OWN_CHECKS, CheckedNode, Listed, NodeCheck, Suspects
-from site_store import Lease, SiteStore
+from site_store import KeyMissing, Lease, SiteStore
 from site_store.nodes.drifts import FoundDrift, JudgedNode
 from site_store.nodes.site_views import Pulse
+from site_store.status.leases import DESIGN
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.node_states.repair import LOOKS, Drift, drift_status
 from strategy_lib.outcome import NodeCondition
@@ -99,6 +100,7 @@ class DriftWatch:
     _changes: int = -1
     _told: float = -math.inf
     _broken: set[str] = field(default_factory=set)
+    _noted: str | None = ""
 
     @property
     def is_amid(self) -> bool:
@@ -150,7 +152,7 @@ class DriftWatch:
         if this.left == []:
             return True
         said = self._list() if listed is None else listed
-        self._read_design(pulse.revision)
+        self._read_design(held, pulse.revision)
         if self._is_own:
             self._suspects.follow(said, self._stated)
             if not self._suspects.read(self.most_read):
@@ -182,11 +184,25 @@ class DriftWatch:
             if (listed_at != self._listed_at if not check.interval else now >= self._due.get(name, 0.0))
         ]
 
-    def _read_design(self, revision: int) -> None:
+    def _read_design(self, held: Lease, revision: int) -> None:
+        """Read what the design states; without it nothing is judged: which nodes nobody is to watch stands there."""
         if revision == self._revision:
             return
         self._unwatched = self.store.site_groups.unmonitored(self.site)
-        self._revision, self._stated = revision, read_stated(self.store, self.site, revision)
+        try:
+            stated = read_stated(self.store, self.site, revision)
+        except KeyMissing as error:
+            why = f"the controller cannot read the design, and so finds no drift and asks no node agents: {error}"
+            self._note(held, why)
+            raise
+        self._note(held, None)
+        self._revision, self._stated = revision, stated
+
+    def _note(self, held: Lease, problem: str | None) -> None:
+        """Say with the site's status whether its design can be read, each time that this changes."""
+        if problem != self._noted:
+            self.store.checks.record(held, DESIGN + self.site, problem)
+            self._noted = problem
 
     def _list(self) -> Listed:
         kept = self.store.provisioner_lists.get(self.site)

@@ -14,7 +14,7 @@ from site_store.sql.home import keep_newest_op
 from site_store.sql.postgresql import clock, insert
 from site_store.status.counting import touch_site
 from site_store.status.events import EventKind, NewEvent, write_node_events
-from site_store.status.leases import lease_of
+from site_store.status.leases import DESIGN, lease_of
 from site_store.status.reporters import OWNER
 from site_store.tables import (
     action,
@@ -112,15 +112,15 @@ def _settle(tx: Connection, now: datetime, site: str) -> None:
     )
     names = sorted(tx.scalars(healed))
     tx.execute(update(node_drift).where(node_drift.c.site == site, node_drift.c.ended.is_(None)).values(ended=now))
-    tx.execute(delete(check_result).where(check_result.c.subject == provisioner_check_of(site)))
+    tx.execute(delete(check_result).where(check_result.c.subject.in_(checks_of(site))))
     if names:
         said = NewEvent(EventKind.DRIFT, f"it is not judged any more: {why}")
         write_node_events(tx, now, site, names, said)
 
 
-def provisioner_check_of(site: str) -> str:
-    """Return the subject of the check whether a site's provisioner answers."""
-    return f"provisioner of site {site}"
+def checks_of(site: str) -> tuple[str, ...]:
+    """Return the subjects of the checks of one site: does its provisioner answer, can its design be read."""
+    return f"provisioner of site {site}", f"{DESIGN}{site}"
 
 
 def _remove(tx: Connection, site: str) -> None:
@@ -130,7 +130,7 @@ def _remove(tx: Connection, site: str) -> None:
     tx.execute(delete(revision_collection).where(revision_collection.c.revision_id.in_(revisions)))
     tx.execute(delete(task_trouble).where(task_trouble.c.action_id.in_(actions)))
     tx.execute(delete(lease).where(lease.c.name == lease_of(site)))
-    tx.execute(delete(check_result).where(check_result.c.subject == provisioner_check_of(site)))
+    tx.execute(delete(check_result).where(check_result.c.subject.in_(checks_of(site))))
     tx.execute(delete(owner).where(owner.c.name.like(f"{OWNER}%"), owner.c.name.endswith(f"@{site}", autoescape=True)))
     # The provisioner that no other site ever had.
     others = select(action.c.connection).where(action.c.site != site, action.c.connection.is_not(None))

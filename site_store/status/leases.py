@@ -37,6 +37,8 @@ CONTROLLER: Final = "controller"
 
 RIGHTS: Final = "rights of the controller"
 """The check whether the controller's account may do its work; its problem stands with the status of each site."""
+DESIGN: Final = "design of site "
+"""With a site's name, the check whether who leads it can read its design; its problem stands with the site's status."""
 
 
 class LeaseLost(StoreError):

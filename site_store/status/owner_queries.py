@@ -12,7 +12,7 @@ from site_store.records import OPEN
 from site_store.sql.home import held_word
 from site_store.sql.postgresql import clock, json_rows
 from site_store.sql.rows import json_list, listed, moment, moment_or_none
-from site_store.status.leases import CONTROLLER, RIGHTS, lease_of
+from site_store.status.leases import CONTROLLER, DESIGN, RIGHTS, lease_of
 from site_store.status.status_records import OwnerCheckIn
 from site_store.tables import action, check_result, lease, operation, owner, provisioner_list, revision, site_stop
 from strategy_lib.status.site import Watched
@@ -57,20 +57,22 @@ def watched(site: ColumnElement[str]) -> ColumnElement[Any]:
         select(lease.c.expires_at).where(lease.c.name == literal(lease_of("")) + site),
         *(select(site_stop.c[name]).where(site_stop.c.site == site) for name in ("why", "at", "resumed")),
         select(check_result.c.problem).where(check_result.c.subject == RIGHTS),
+        select(check_result.c.problem).where(check_result.c.subject == literal(DESIGN) + site),
     ]
     return func.json_build_array(*(one.scalar_subquery() for one in facts)).label("watched")
 
 
 def watched_from(found: Any, now: datetime) -> Watched | None:
     """Return how a site is watched, None where nothing was committed for it."""
-    committed, answered, every, connection, expected, until, led_until, why, stops, resumed, refused = json_list(found)
+    committed, answered, every, connection, expected, until, led_until, why, stops, resumed, *said = json_list(found)
     if committed is None:
         return None
     provisioner = f"provisioner:{connection}" if connection else expected or ""
     is_led, leads = (one is not None and moment(one) > now for one in (until, led_until))
     stopped = why if stops is not None and moment(stops) <= now else ""
     times = moment(committed), moment_or_none(answered)
-    return Watched(*times, every, provisioner, is_led, leads, moment_or_none(resumed), stopped, refused or "")
+    problems = "; ".join(filter(None, said))
+    return Watched(*times, every, provisioner, is_led, leads, moment_or_none(resumed), stopped, problems)
 
 
 def is_site_stopped(site: ColumnElement[str]) -> Exists:

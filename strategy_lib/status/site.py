@@ -114,7 +114,7 @@ class Watched:
     leads : a controller leads the site now.
     resumed : since when it is watched again that was stopped once; None: it never was.
     stopped : why nobody is to look at it: it is a demo's, whose simulator is gone. "": it is watched.
-    refused : what the controller that runs may not do for want of rights, in a sentence; "": nothing.
+    refused : what the controller that runs may not or cannot do, in a sentence; "": nothing.
     """
 
     committed: datetime
@@ -153,7 +153,7 @@ class Watched:
 def judge_watching(watched: Watched, now: datetime) -> Shown:
     """Return how it stands with the watch over a site: unresponsive where the newest answer is too old (rule 30).
 
-    It is in error where the controller may not do its work.
+    It is in error where the controller may not do its work, or cannot do all of it.
     """
     if watched.stopped:
         return Shown(Status.SUCCESS, watched.stopped)

@@ -239,6 +239,12 @@ MISTAKES = {
         "rights of the controller: HTTP 403 at DAG Runs (since 2026-11-01 12:00:00 UTC)",
         "slipway controller-role",
     ),
+    "a controller without the keys of the store": (
+        check("design of site north", "the controller cannot read the design, and so finds no drift"),
+        Level.ERROR,
+        "design of site north: the controller cannot read the design, and so finds no drift (since 2026-11-01",
+        "SLIPWAY_STORE_KEYS_FILE=…   (for the controllers",
+    ),
     "a DAG that is not found": (
         known(dags=DagFacts(ALL_DAGS - {"deploy_site"})),
         Level.ERROR,

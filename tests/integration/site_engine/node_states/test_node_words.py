@@ -15,10 +15,12 @@ from sqlalchemy import text
 from provisioner_client.node_agent.listener import AgentListener, Pace
 from site_engine.node_states.drift_watch import DriftWatch
 from site_engine.node_states.leader import SiteLeader
+from site_engine.trees.status_trees import site_tree
 from site_store import KeyMissing, SiteStore
 from site_store.sql import sealing
-from site_store.status.leases import lease_of
+from site_store.status.leases import CONTROLLER, lease_of
 from strategy_lib.node_states.node_memory import NodeMemory
+from strategy_lib.status.entry import EntryKind
 from tests.integration.site_store.scenario import SITE
 from tests.support.node_agents import KEY, LOOPBACK, AgentProcess, say_up
 from tests.support.revisions import commit_design
@@ -167,7 +169,13 @@ def test_rule_63_an_agent_that_does_not_name_its_node_counts_until_it_did(
         old.close()
 
 
-def test_a_controller_without_the_key_of_the_store_leads_its_sites_and_says_what_it_cannot_do(
+def watching(store: SiteStore) -> tuple[str | None, str]:
+    """Return how it stands with the watch over the site, and what is said of it."""
+    (entry,) = [one for one in site_tree(store, SITE, depth=None).root.children if one.kind is EntryKind.WATCHING]
+    return entry.status, " ".join(entry.messages)
+
+
+def test_rule_62_a_controller_without_the_key_of_the_store_leads_its_sites_and_says_what_it_cannot_do(
     monkeypatch: pytest.MonkeyPatch, listener: AgentListener, caplog: pytest.LogCaptureFixture
 ) -> None:
     with new_store() as url:
@@ -184,5 +192,21 @@ def test_a_controller_without_the_key_of_the_store_leads_its_sites_and_says_what
             said = "where its nodes are asked is not known: it is encrypted with the key of fingerprint"
             known = seen(leader, store, lambda _: said in caplog.text)
             assert (known.view.state, leader.is_ready) == ("up", True)
-            with pytest.raises(KeyMissing, match="and this process has none: add that key to the file of"):
-                DriftWatch(store, SITE).look(held)
+            assert store.leases.take(CONTROLLER, "me", 60) is not None
+            assert watching(store) == ("success", "")
+            watch, token = DriftWatch(store, SITE), store.trees.site_token(SITE)
+            for _ in range(2):
+                with pytest.raises(KeyMissing, match="and this process has none: add that key to the file of"):
+                    watch.look(held)
+            status, said = watching(store)
+            assert (status, store.trees.site_token(SITE) == token) == ("error", False)
+            assert said.startswith(
+                "the controller cannot read the design, and so finds no drift and asks no node agents"
+            )
+            assert "this process has none: add that key to the file of SLIPWAY_STORE_KEYS_FILE" in said
+            assert site_tree(store, SITE).header["healthy"] is False
+        monkeypatch.undo()
+        with SiteStore.open(url) as store:
+            # Another is given the keys, and begins to lead.
+            DriftWatch(store, SITE).look(held)
+            assert watching(store) == ("success", "")
