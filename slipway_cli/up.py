@@ -85,7 +85,7 @@ def _run(
     from slipway_cli.demo.order import example_site, read_fail
     from slipway_cli.demo.provisioner_connection import ALL_SITES, PendingConnection, connect
     from slipway_cli.demo.provisioner_process import DEFAULT_SPEED
-    from slipway_cli.demo.simulated_provisioner import provisioner_process
+    from slipway_cli.demo.simulated_provisioner import embedded_provisioner
 
     for text in fail:
         read_fail(text, kind)
@@ -96,13 +96,13 @@ def _run(
         machines = (sites or (stack.enter_context(example_site(kind)),)) if kind == "maas" else ()
         speed = speed or DEFAULT_SPEED
         simulated = stack.enter_context(
-            provisioner_process(settings, "simulator", speed, fail, kind=kind, sites=machines)
+            embedded_provisioner(settings, "simulator", speed, fail, kind=kind, sites=machines)
         )
         supervisor = Supervisor(settings, click.echo, {**os.environ, **simulated.node_variables(os.environ)})
         begun: list[tuple[PendingConnection, Callable[[], None]]] = []
 
         def on_ready(runtime: Runtime, credentials: Credentials) -> None:
-            simulated.start()  # now that the home is ours
+            simulated.start(click.echo)  # now that the home is ours
 
             def attempt() -> None:
                 session = ApiSession(runtime.url, "admin", runtime.password("admin"), _ANSWER)

@@ -26,7 +26,7 @@ from slipway_cli.demo.airflow import BackgroundAirflow, reuse_or_start
 from slipway_cli.demo.order import Order, demo_store, read_order, remove_site, watched
 from slipway_cli.demo.provisioner_connection import connect, disconnect
 from slipway_cli.demo.provisioner_process import ProvisionerProcess
-from slipway_cli.demo.simulated_provisioner import provisioner_process, remove_machines
+from slipway_cli.demo.simulated_provisioner import embedded_provisioner, remove_machines
 from slipway_cli.embedded.home import Runtime, make_home
 from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.options import embedded_options
@@ -119,7 +119,7 @@ def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: s
     print_problems(clock.screen, order.warnings)
     make_home(settings.home)
     machines = _machines(order, settings)
-    simulated = provisioner_process(
+    simulated = embedded_provisioner(
         settings,
         f"simulator-{order.site}",
         order.speed,
@@ -128,7 +128,7 @@ def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: s
         kind=order.provisioner,
         sites=machines,
     )
-    with simulated.start(), reuse_or_start(settings, clock.say) as (runtime, own):
+    with simulated.start(clock.say), reuse_or_start(settings, clock.say) as (runtime, own):
         if own is None and port not in (None, 0, runtime.port):
             clock.say(f"--port {port} is not used: that Airflow listens on {runtime.port}; stop it to choose another")
         clock.say(f"Airflow is ready: {runtime.url}")

@@ -65,8 +65,18 @@ class ProvisionerProcess(ABC):
     def command(self) -> list[str]:
         """Return the command that it is started with this time; it ends with this process."""
 
-    def start(self) -> Self:
-        """Start it without waiting for anything."""
+    def start(self, say: Callable[[str], None] = lambda _: None) -> Self:
+        """Start it without waiting for its answer.
+
+        Parameters
+        ----------
+        say : takes a line for the person who watches, where that takes a while.
+
+        Raises
+        ------
+        SlipwayCliError : what it needs is not there, and cannot be installed.
+        """
+        del say
         self._start()
         return self
 

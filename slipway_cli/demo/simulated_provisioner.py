@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import secrets
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from design_rendering.kinds.provisioner_kinds import DRYDOCK, IRONIC, MAAS
+from provisioner_client.ironic_server.installation import IronicServerError, installed
 from provisioner_client.private_files import write_private
 from slipway_cli import SlipwayCliError
 from slipway_cli.demo.provisioner_connection import connection_fields, noun
@@ -20,7 +21,7 @@ from slipway_cli.embedded.settings import EmbeddedSettings
 from strategy_lib.settings import SLIPWAY_NODE_KEY_FILE, SLIPWAY_NODE_PROXY
 
 
-def provisioner_process(
+def embedded_provisioner(
     settings: EmbeddedSettings,
     name: str,
     speed: float,
@@ -111,13 +112,13 @@ class SimulatedProvisioner(ProvisionerProcess):
     def command(self) -> list[str]:
         return tied_command("provisioner_client.simulator", *self._arguments)
 
-    def start(self) -> Self:
+    def start(self, say: Callable[[str], None] = lambda _: None) -> Self:
         if self._anew:
             for old in self._state.parent.glob(self._state.name + "*"):
                 old.unlink()
         if not self.node_key.exists():
             write_private(self.node_key, secrets.token_hex(32))
-        return super().start()
+        return super().start(say)
 
     def node_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return what has Airflow and the controller ask its machines; nothing where somebody has said otherwise."""
@@ -129,8 +130,8 @@ class SimulatedProvisioner(ProvisionerProcess):
 class EmbeddedIronic(ProvisionerProcess):
     """A real Ironic with machines that are only pretended; its database is in the home's PostgreSQL."""
 
-    # It may have to be installed, and it waits for PostgreSQL, which is started with Airflow.
-    patience = 600.0
+    # It waits for PostgreSQL, which is started with Airflow.
+    patience = 400.0
 
     def __init__(
         self, settings: EmbeddedSettings, name: str, speed: float, fail: Sequence[str] = (), *, anew: bool = False
@@ -161,6 +162,10 @@ class EmbeddedIronic(ProvisionerProcess):
         anew, self._anew = ["--anew"] if self._anew else [], False
         return tied_command("provisioner_client.ironic_server", *self._arguments, *anew)
 
-    def start(self) -> Self:
+    def start(self, say: Callable[[str], None] = lambda _: None) -> Self:
+        try:
+            installed(self._folder.parent, say)
+        except IronicServerError as error:
+            raise SlipwayCliError(str(error)) from error
         write_private(self._folder / "password", self._password)
-        return super().start()
+        return super().start(say)

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ from site_store import SiteStore
 from slipway_cli import SlipwayCliError
 from slipway_cli.demo import provisioner_process
 from slipway_cli.demo.order import GIVEN_UP_AFTER, STOPPED, demo_store, remove_site, watched
-from slipway_cli.demo.simulated_provisioner import SimulatedProvisioner
+from slipway_cli.demo.simulated_provisioner import SimulatedProvisioner, embedded_provisioner
 from slipway_cli.embedded.settings import EmbeddedSettings
 from tests.integration.site_store.scenario import FakeClock
 from tests.support.revisions import commit_design
@@ -91,6 +92,22 @@ def test_its_machines_are_asked_with_a_key_that_it_keeps_unless_others_are(tmp_p
         assert drydock.node_variables({"SLIPWAY_NODE_KEY_FILE": "/etc/own.key"}) == {}
     with SimulatedProvisioner(settings(tmp_path), "simulator", 100).start() as drydock:
         assert drydock.node_key.read_text() == key
+
+
+def test_an_ironic_that_cannot_be_installed_is_a_sentence_and_nothing_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ironic = embedded_provisioner(settings(tmp_path), "simulator", 100, kind="ironic")
+    said: list[str] = []
+    with pytest.raises(
+        SlipwayCliError, match=r"^Ironic cannot be installed into .*no-python: No such file.*start again$"
+    ):
+        ironic.start(said.append)
+    assert said == ["installing Ironic (once for this home)"]
+    assert not ironic.is_running()
+    assert not ironic.log.exists()
 
 
 def test_machines_are_kept_unless_new_ones_are_wanted(tmp_path: Path) -> None:
