@@ -53,8 +53,7 @@ pool_timeout = 120
 automated_clean = true
 # Nothing is lost by a machine that is left in the middle: there is none.
 graceful_shutdown_timeout = 2
-# Who switches a machine off at its BMC is seen soon, and not undone by Ironic.
-sync_power_state_interval = 10
+# Who switches a machine off at its BMC is seen at Ironic's next look, once a minute, and not undone.
 force_power_state_during_sync = false
 
 [redfish]

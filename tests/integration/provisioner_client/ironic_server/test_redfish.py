@@ -28,7 +28,7 @@ def test_power_is_that_of_the_bmc_and_what_is_wrong_with_it_is_said(tmp_path: Pa
 
         # Somebody switches it off at its BMC: Ironic says so, and leaves it off.
         bmcs.switch_off("good")
-        wait_until(lambda: machines.state("good")["power_state"] == "power off", "Ironic sees that it is off", 60)
+        wait_until(lambda: machines.state("good")["power_state"] == "power off", "Ironic sees that it is off", 150)
         seen = machines.state("good")
         assert (seen["provision_state"], seen["maintenance"], bmcs.power("good")) == ("active", False, "Off")
 
