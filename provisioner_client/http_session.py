@@ -137,7 +137,7 @@ class HttpSession:
     ) -> None:
         self.base_url = checked_url(base_url)
         self._server = server_of(self.base_url) + (f" ({settings.named_by})" if settings.named_by else "")
-        self._settings = settings
+        self.settings = settings
         self.retry, self.timeouts = settings.retry, settings.timeouts
         self._tokens = tokens
         self._secrets = secrets or (tokens.secrets if tokens else tuple)
@@ -228,8 +228,8 @@ class HttpSession:
 
     def pause(self, attempt: int, trouble: ProvisionerError) -> None:
         """Wait as the retry policy says after this trouble of this attempt (from 1)."""
-        wait = self.retry.wait(attempt, getattr(trouble, "retry_after", None), self._settings.chance())
-        self._settings.sleep(wait)
+        wait = self.retry.wait(attempt, getattr(trouble, "retry_after", None), self.settings.chance())
+        self.settings.sleep(wait)
 
     def _repeat(self, request: _Request, attempts: int) -> Answer:
         if len(request.payload or b"") > LONGEST_REQUEST:
@@ -281,7 +281,7 @@ class HttpSession:
                 headers=headers,
                 timeout=(self.timeouts.connect, self.timeouts.read),
                 # Per request: $REQUESTS_CA_BUNDLE overrides what a session says, and rightly only the default here.
-                verify=self._settings.verify,
+                verify=self.settings.verify,
                 # A redirect would carry the token to wherever it points.
                 allow_redirects=False,
                 stream=True,
@@ -360,7 +360,7 @@ class HttpSession:
 
     def _read_error(self, body: bytes) -> ErrorText:
         text = self._redacted(body.decode("utf-8", errors="replace"))
-        return read_error(text.encode(), lambda said: redacted_or_not_shown(self._settings.redact, said))
+        return read_error(text.encode(), lambda said: redacted_or_not_shown(self.settings.redact, said))
 
     def _redacted(self, text: str) -> str:
         for secret in self._secrets():

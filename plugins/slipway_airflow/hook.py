@@ -76,3 +76,10 @@ class MaasHook(ProvisionerHook):
 
     conn_type = "maas"
     hook_name = "MAAS"
+
+
+class IronicHook(ProvisionerHook):
+    """An Ironic reached through an Airflow connection of type ``ironic``."""
+
+    conn_type = "ironic"
+    hook_name = "Ironic"

@@ -53,6 +53,77 @@ def _tls_fields() -> dict[str, Any]:
     }
 
 
+def _token_fields() -> dict[str, Any]:
+    return {
+        "auth_token": _text("Static token", "Sent as X-Auth-Token.", format="password"),
+        "auth_url": _text("Keystone URL", "For example https://keystone.example/v3."),
+        "project_name": _text("Keystone project"),
+        "user_domain_name": _text("Keystone user domain"),
+        "project_domain_name": _text("Keystone project domain"),
+    }
+
+
+def _ironic() -> dict[str, Any]:
+    limit = "Only nodes that have it belong to the site. One limit must be given; several count together."
+    return {
+        "connection-type": "ironic",
+        "hook-class-name": "slipway_airflow.hook.IronicHook",
+        "hook-name": "Ironic",
+        "ui-field-behaviour": {
+            "hidden-fields": ["schema"],
+            "relabeling": {
+                "host": "Ironic URL",
+                "port": "Port (0: as the URL says)",
+                "login": "User (http_basic or Keystone)",
+                "password": "Password",
+            },
+            "placeholders": {"host": "http://ironic.example:6385", "port": "0"},
+        },
+        "conn-fields": {
+            **_engine_fields("Ironic"),
+            "connect_timeout": _optional_seconds("Connect timeout (s)", 5, "Per request."),
+            "read_timeout": _optional_seconds(
+                "Read timeout (s)",
+                60,
+                "Per request. For so long, too, a request is looked for whose answer was lost.",
+            ),
+            **_tls_fields(),
+            **_token_fields(),
+            "conductor_group": _text("Conductor group", limit),
+            "owner": _text("Owner", limit),
+            "lessee": _text("Lessee", limit),
+            "resource_class": _text("Resource class", limit),
+            "shard": _text("Shard", f"{limit} It needs version 1.82 of the API."),
+            "extra_key": _text("Key of extra", f"{limit} Ironic's whole list is read for it."),
+            "extra_value": _text("Value of that key"),
+            "label_sources": _text(
+                "Labels",
+                "Words of nodes that are labels, as in class=resource_class,hall=extra.hall.",
+            ),
+            "rack_source": _text(
+                "Racks are",
+                "Which word of a node is its rack, where a node's design names none.",
+                default="extra.rack",
+            ),
+            "parallel_nodes": _field(
+                "Nodes at once",
+                {"type": ["number", "null"], "default": 50, "minimum": 1},
+                "So many of the site's nodes at most change their state at once.",
+            ),
+            "inspect": _field(
+                "Inspect nodes",
+                {"type": ["boolean", "null"], "default": False},
+                "Before they are made available.",
+            ),
+            "default_image": _text("Default image", "For nodes whose design has none: an address or a UUID."),
+            "default_checksum": _text("Its checksum", "As sha256: with its digits, or an address. Glance needs none."),
+            "design_base_url": _text(
+                "Slipway URL as the provisioner sees it", "Ironic does not fetch designs: leave it empty."
+            ),
+        },
+    }
+
+
 def _maas() -> dict[str, Any]:
     return {
         "connection-type": "maas",
@@ -151,11 +222,7 @@ def get_provider_info() -> dict[str, Any]:
                         "Per request. For so long, too, a task is looked for whose answer was lost.",
                     ),
                     **_tls_fields(),
-                    "auth_token": _text("Static token", "Sent as X-Auth-Token.", format="password"),
-                    "auth_url": _text("Keystone URL", "For example https://keystone.example/v3."),
-                    "project_name": _text("Keystone project"),
-                    "user_domain_name": _text("Keystone user domain"),
-                    "project_domain_name": _text("Keystone project domain"),
+                    **_token_fields(),
                     "design_base_url": _text(
                         "Slipway URL as the provisioner sees it",
                         "Drydock fetches the design from here. Empty: SLIPWAY_URL, else Airflow's own base URL.",
@@ -163,5 +230,6 @@ def get_provider_info() -> dict[str, Any]:
                 },
             },
             _maas(),
+            _ironic(),
         ],
     }

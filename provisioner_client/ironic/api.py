@@ -176,6 +176,22 @@ class IronicApi:
         """Enrol a node, once. Raises `ProvisionerRefused`: also where there is one of this name (409)."""
         return read_node(self._send("POST", "/v1/nodes", data).data)
 
+    def complete(self, uuid: str, mac_addresses: Collection[str], traits: Collection[str]) -> None:
+        """Give a node these interfaces and these traits besides; repeated, it is the same.
+
+        Raises `ProvisionerRefused`: also where another node has one of the addresses.
+        """
+        for address in mac_addresses:
+            try:
+                self._send("POST", "/v1/ports", {"node_uuid": uuid, "address": address})
+            except ProvisionerRefused as refusal:
+                data = self._get("/v1/ports", {"address": address, "fields": "node_uuid"}).data
+                ports = data.get("ports") if refusal.status == 409 and isinstance(data, dict) else None
+                if not ports or any(one.get("node_uuid") != uuid for one in ports):
+                    raise
+        for trait in sorted(traits):
+            self._send("PUT", f"{_path(uuid)}/traits/{quote(trait, safe='')}", None)
+
     def validate(self, uuid: str) -> dict[str, str]:
         """Return what the interfaces of a node lack, by their names; the node's `instance_info` counts, too."""
         data = self._get(f"{_path(uuid)}/validate").data

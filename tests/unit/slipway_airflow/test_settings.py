@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from provisioner_client.connection import ConnectionValues, read_fields
+from provisioner_client.ironic.connection import IronicFields
 from provisioner_client.maas.connection import MaasFields
 from provisioner_client.tokens import TokenFields
 from site_engine.errors import SettingsError
@@ -20,6 +21,7 @@ from tests.conftest import ROOT
 TYPES = [
     pytest.param("drydock", "Drydock", TokenFields, id="drydock"),
     pytest.param("maas", "MAAS", MaasFields, id="maas"),
+    pytest.param("ironic", "Ironic", IronicFields, id="ironic"),
 ]
 
 

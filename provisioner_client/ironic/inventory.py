@@ -1,0 +1,129 @@
+"""What Ironic's nodes are to a design: by what selectors choose them, and what of them becomes a document. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from design_rendering.kinds.imported_site import ImportedMachine
+from design_rendering.kinds.slipway_nodes import SlipwayNode
+from provisioner_client.ironic.node import LABELS, PLACES, Node
+from provisioner_client.site_documents import LONGEST_NAME, Inventory, KnownMachine, unfit_name
+from strategy_lib.outcome import IRONIC_WORDS, NodeCondition
+
+_WITH_KEYS: Final = ("extra", "properties", "capabilities")
+_NO_OVERRIDES: Final[Mapping[str, str]] = {}
+_PLAIN: Final = (NodeCondition.NEW, NodeCondition.READY, NodeCondition.DEPLOYED)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelWords:
+    """Which words of a node are labels, and which is its rack: one of `PLACES`, or ``extra.hall`` and the like.
+
+    What a design gave a node counts first: that stands under `LABELS` in its `extra`.
+    """
+
+    overrides: Mapping[str, str] = field(default_factory=lambda: _NO_OVERRIDES)
+    rack: str = "extra.rack"
+
+    @classmethod
+    def parse(cls, overrides: str, rack: str) -> LabelWords:
+        """Read the fields of a connection. Raises `ValueError`: one of them cannot be used."""
+        found = {}
+        for part in filter(None, (one.strip() for one in overrides.split(","))):
+            key, _, source = (word.strip() for word in part.partition("="))
+            if not key or not _is_source(source):
+                raise ValueError(f"a label is found by label=source, with {_SOURCES}")
+            found[key] = source
+        if not _is_source(rack):
+            raise ValueError(f"racks are found by {_SOURCES}")
+        return cls(found, rack)
+
+
+_SOURCES: Final = f"{', '.join(PLACES)}, or a key as in {', '.join(f'{one}.KEY' for one in _WITH_KEYS)}"
+
+
+def _is_source(text: str) -> bool:
+    kind, _, key = text.partition(".")
+    return text in PLACES or (kind in _WITH_KEYS and bool(key))
+
+
+def _word(node: Node, source: str) -> str:
+    """Return what a source says of a node; "": nothing."""
+    kind, _, key = source.partition(".")
+    if not key:
+        return node.places.get(source, "")
+    if kind == "capabilities":
+        # As Ironic has them: "boot_mode:uefi,profile:compute".
+        pairs = (part.partition(":") for part in str(node.properties.get("capabilities") or "").split(","))
+        return next((value.strip() for name, _, value in pairs if name.strip() == key), "")
+    value = (node.extra if kind == "extra" else node.properties).get(key)
+    return "" if value is None or isinstance(value, dict | list) else str(value)
+
+
+def labels_data(node: SlipwayNode) -> dict[str, Any]:
+    """Return what stands under `LABELS` of a node that has been given its labels (rule 25)."""
+    said = {"tags": sorted(node.tags), "labels": dict(node.labels), "rack": node.rack}
+    return {key: value for key, value in said.items() if value}
+
+
+def _given(node: Node) -> tuple[frozenset[str], dict[str, str], str]:
+    """Return the tags, labels and rack that a design gave a node; what a stranger wrote there counts for nothing."""
+    data = node.extra.get(LABELS)
+    said = data if isinstance(data, dict) else {}
+    tags, labels, rack = said.get("tags"), said.get("labels"), said.get("rack")
+    return (
+        frozenset(map(str, tags)) if isinstance(tags, list) else frozenset(),
+        {str(key): str(value) for key, value in labels.items()} if isinstance(labels, dict) else {},
+        rack if isinstance(rack, str) else "",
+    )
+
+
+def known_machine(node: Node, words: LabelWords) -> KnownMachine:
+    """Return what selectors choose a node by; its traits are tags."""
+    tags, labels, rack = _given(node)
+    words_of = {key: _word(node, source) for key, source in words.overrides.items()} | labels
+    racks = frozenset({rack or _word(node, words.rack)})
+    return KnownMachine(tags | node.traits, racks, lambda label: words_of.get(label.key) == label.value)
+
+
+def inventory(nodes: Collection[Node], words: LabelWords) -> Inventory:
+    """Return nodes as documents can say them.
+
+    Left out are nodes whose name is no host name, those that somebody else has, and retired ones.
+
+    Parameters
+    ----------
+    nodes : with their `instance_info`.
+    """
+    counts = Counter(node.name for node in nodes)
+    found: list[ImportedMachine] = []
+    left_out: dict[str, str] = {}
+    for node in sorted(nodes, key=lambda one: (one.name, one.uuid)):
+        why = unfit_name(node.name, counts[node.name]) or ("it is retired" if node.retired else "")
+        if not why and node.stranger:
+            why = f"{node.stranger} has it: write its instance_uuid into extra.slipway_adopt to take it over"
+        if why:
+            left_out.setdefault(node.name or node.uuid, why)
+            continue
+        tags, labels, rack = _given(node)
+        rack = rack or _word(node, words.rack)
+        labels = {key: word for key, source in words.overrides.items() if (word := _word(node, source))} | labels
+        its = sorted(tags | node.traits)
+        too_long = [name for name in (*its, rack) if len(name) > LONGEST_NAME]
+        image = str((node.more.get("instance_info") or {}).get("image_source") or "")
+        notes = [] if IRONIC_WORDS.get(node.state) in _PLAIN else [f"Ironic says: {node.shown}"]
+        notes += [f"left out, as longer than {LONGEST_NAME} characters: {name}" for name in too_long]
+        found.append(
+            ImportedMachine(
+                node.name,
+                "" if rack in too_long else rack,
+                frozenset(its).difference(too_long),
+                labels,
+                image if node.condition is NodeCondition.DEPLOYED else "",
+                "; ".join(notes),
+            )
+        )
+    return Inventory(tuple(found), left_out)
