@@ -1,6 +1,6 @@
 """Which backend speaks for which type of connection. Every provisioner that is made here redacts.
 
-A new backend is a package beside `drydock/` and a row of `FACTORY`.
+A new backend is a package beside the others, and a row of `FACTORY`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from provisioner_client.connection import ConnectionValues, secrets_of
 from provisioner_client.drydock.connection import connect_drydock
+from provisioner_client.ironic.connection import connect_ironic
 from provisioner_client.maas.connection import connect_maas
 from provisioner_client.protocol import Provisioner
 from provisioner_client.redacting import FetchesTokens, Observer, Redact, RedactingProvisioner, without
@@ -84,6 +85,7 @@ FACTORY: Final = ProvisionerFactory(
     {
         "drydock": ("Drydock", connect_drydock),
         "maas": ("MAAS", connect_maas),
+        "ironic": ("Ironic", connect_ironic),
         # Connections that are written as a URL, or were made before the type counted.
         "http": ("Drydock", connect_drydock),
         "https": ("Drydock", connect_drydock),

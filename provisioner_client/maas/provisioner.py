@@ -35,6 +35,7 @@ from provisioner_client.maas.tasks.machine_acts import DeployTurn, power_on
 from provisioner_client.maas.tasks.next_step import Act, next_step
 from provisioner_client.maas.tasks.submission import Submission
 from provisioner_client.maas.tasks.task_tag import Settled, TaskTag, is_tag_name
+from provisioner_client.piecewise.told import phase_of
 from provisioner_client.protocol import (
     ACTIONS,
     LONG_AGO,
@@ -216,7 +217,7 @@ class MaasProvisioner:
         """
         guard = guard or unguarded
         ledger = self._ledger(self._existing(ref))
-        known = ref.phase or _phase_of(ledger.tag.action)
+        known = ref.phase or phase_of(ledger.tag.action)
         if left is not None:
             if ledger.unsent() and left >= self.settle:
                 self._driver.give_up(ledger, known, guard)
@@ -294,7 +295,7 @@ class MaasProvisioner:
 
     def _waits(self, ledger: Ledger, machines: Mapping[str, Machine]) -> dict[str, str]:
         """Return what those machines wait for that were not acted on yet."""
-        phase = _phase_of(ledger.tag.action)
+        phase = phase_of(ledger.tag.action)
         steps = {
             name: next_step(phase, machines[name], ledger.progress(name), self._api.account)
             for name in ledger.unsent()
@@ -334,10 +335,3 @@ class MaasProvisioner:
         ledger.tag = tag
         ledger.read()
         return ledger
-
-
-def _phase_of(action: str) -> Phase:
-    for phase, word in ACTIONS.items():
-        if word == action and phase is not Phase.RELEASE:
-            return phase
-    raise ProvisionerProtocolError(f"the action {action} is not known to this version of Slipway")

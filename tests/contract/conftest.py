@@ -12,6 +12,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,13 +26,19 @@ from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.factory import ProvisionerFactory
 from provisioner_client.http_settings import HttpSettings, RetryPolicy, Timeouts
+from provisioner_client.ironic.connection import ironic_api
+from provisioner_client.ironic.provisioner import IronicProvisioner
+from provisioner_client.ironic.site import IronicSite, SiteSettings
+from provisioner_client.ironic.tasks.driver import TaskSettings as IronicTaskSettings
 from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.maas.tasks.driver import TaskSettings
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskRef, TaskState
 from provisioner_client.redacting import Redact, nothing_is_secret
+from provisioner_client.site_documents import DesignReader
 from strategy_lib.phase import Phase
 from tests.contract.in_use import BACKEND, DESIGNS, IMAGE, LISTEN, SECONDS, URL, client_in_use
+from tests.contract.ironic import SITE, ContractIronic
 from tests.contract.servers import ContractDrydock, ContractMaas, listening_address
 from tests.support.file_server import FileServer
 
@@ -40,7 +47,8 @@ _HERE = Path(__file__).parent
 _OURS = "tests/contract/"
 _ONLY_SIMULATED = {"simulator", "mortal"}
 _LONGER = {"test_observe.py", "test_once.py", "test_tasks.py"}
-_SITES = {"drydock": "site.yaml", "maas": "site_maas.yaml"}
+_SITES = {"drydock": "site.yaml", "maas": "site_maas.yaml", "ironic": "site_maas.yaml"}
+_OF_IRONIC = f"image: https://images.invalid/jammy.qcow2, checksum: 'sha256:{'0' * 64}'"
 _IMPATIENT = RetryPolicy(attempts=4, first_wait=0.005, longest_wait=0.05, longest_retry_after=5.0)
 
 Connect = Callable[..., Provisioner]
@@ -55,12 +63,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     endurance`.
     """
     ours = [item for item in items if item.nodeid.startswith(_OURS)]
-    away = {item for item in ours if _backend_of(item) == "maas" and item.get_closest_marker("drydock_alone")}
+    away = {
+        item for item in ours if _backend_of(item) in ("maas", "ironic") and item.get_closest_marker("drydock_alone")
+    }
     if away:
         config.hook.pytest_deselected(items=list(away))
         items[:] = [item for item in items if item not in away]
     for item in ours:
         if not URL and _backend_of(item) == "maas" and item.path.name in _LONGER:
+            item.add_marker(pytest.mark.endurance)
+        if not URL and _backend_of(item) == "ironic" and "mortal" in getattr(item, "fixturenames", ()):
+            # Each has an Ironic of its own.
             item.add_marker(pytest.mark.endurance)
     for item in ours:
         if URL and _ONLY_SIMULATED & set(getattr(item, "fixturenames", ())):
@@ -83,14 +96,17 @@ def site_file(tmp_path_factory: pytest.TempPathFactory, backend: str) -> Path:
     """The design, in documents that this provisioner takes."""
     file = tmp_path_factory.mktemp("s") / "site.yaml"
     text = (_HERE / _SITES[backend]).read_text()
-    file.write_text(text.replace("image: jammy", f"image: {IMAGE}") if backend == "maas" else text)
+    image = _OF_IRONIC if backend == "ironic" else f"image: {IMAGE}"
+    if backend != "drydock":
+        text = text.replace("provisioner: maas", f"provisioner: {backend}").replace("image: jammy", image)
+    file.write_text(text)
     return file
 
 
 @pytest.fixture(scope="session")
 def publish(tmp_path_factory: pytest.TempPathFactory, backend: str) -> Iterator[Publish]:
     """Put a design where the provisioner finds it, at an address that it has never seen, and return the address."""
-    if backend == "maas":
+    if backend != "drydock":
         yield lambda text: DesignSource(f"nowhere:{secrets.token_hex(8)}", lambda: text)
         return
     if not DESIGNS:
@@ -115,13 +131,15 @@ def publish(tmp_path_factory: pytest.TempPathFactory, backend: str) -> Iterator[
 
 @pytest.fixture(scope="session")
 def design(site_file: Path, publish: Publish, backend: str) -> DesignSource:
-    if URL or backend == "maas":
+    if URL or backend != "drydock":
         return publish(site_file.read_text())
     return DesignSource(f"file://{site_file}")
 
 
 def _server(backend: str, *more: str) -> ContractDrydock:
     # The machines of a simulated MAAS are those of Drydock's documents: the same names, zones and tags.
+    if backend == "ironic":
+        return ContractIronic()
     options = ("--site", str(_HERE / "site.yaml"), "--speed", SPEED, *more)
     return ContractMaas(*options) if backend == "maas" else ContractDrydock(*options)
 
@@ -163,7 +181,7 @@ def _timeouts(read: float) -> Timeouts:
 
 
 @pytest.fixture
-def connect(backend: str) -> Iterator[Connect]:
+def connect(request: pytest.FixtureRequest, backend: str) -> Iterator[Connect]:
     """Build clients of a second backend, through the factory, as a new one would be."""
     made: list[Provisioner] = []
 
@@ -185,8 +203,23 @@ def connect(backend: str) -> Iterator[Connect]:
             http=HttpSettings(_timeouts(read_timeout), _IMPATIENT, redact=redact),
         )
 
+    def ironic(
+        connection: ConnectionValues,
+        redact: Redact,
+        read_timeout: float = 5.0,
+        settle: float = 0.3,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> Provisioner:
+        api = ironic_api(connection, redact)
+        api.http.retry, api.http.timeouts = _IMPATIENT, _timeouts(read_timeout)
+        designs = DesignReader()
+        tasks = IronicTaskSettings(settle=settle, first_look=0.01)
+        return IronicProvisioner(IronicSite(api, designs, SiteSettings()), designs, tasks)
+
     def build(url: str, **options: Any) -> Provisioner:
         def impatient(connection: ConnectionValues, redact: Redact, context_marker: str | None) -> Provisioner:
+            if backend == "ironic":
+                return ironic(connection, redact, **options)
             if backend == "maas":
                 return maas(connection.url, redact, **options)
             for of_maas in ("tag", "wall_clock"):
@@ -201,7 +234,11 @@ def connect(backend: str) -> Iterator[Connect]:
             )
 
         factory = ProvisionerFactory({"drydock": ("Drydock", connect_drydock), "impatient": ("Impatient", impatient)})
-        client = factory.connect(ConnectionValues("impatient", "contract", url), nothing_is_secret)
+        values = ConnectionValues("impatient", "contract", url)
+        if backend == "ironic":
+            server = request.getfixturevalue("mortal" if "mortal" in request.fixturenames else "simulator")
+            values = replace(values, login="slipway", password=server.password, extra={"resource_class": SITE})
+        client = factory.connect(values, nothing_is_secret)
         made.append(client)
         return client
 

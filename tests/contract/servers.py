@@ -26,12 +26,23 @@ class ContractDrydock(SimulatorProcess):
     """A simulated Drydock."""
 
     submissions_path = "tasks"
+    submissions_method = "POST"
     nodes_path = "nodes"
+    repeats_submissions = False
+    """Whether what begins a task may be sent again while a lost one may take effect: it is made once."""
+    broken = "Broken"
+    """Its word for a machine that a person has set aside."""
+    resumes = True
+    """Whether a killed server goes on, in the end, with each node that it was at."""
 
     @property
     def address(self) -> str:
         """Where a client finds it."""
         return self.url
+
+    def in_use(self) -> dict[str, str]:
+        """Return the environment variables by which the suite finds it as a server in use."""
+        return {}
 
     def tasks(self) -> list[tuple[str, str | None]]:
         """Return id and reference of each task."""
@@ -53,6 +64,7 @@ class ContractMaas(MaasProcess, ContractDrydock):
 
     submissions_path = "tags/"
     nodes_path = "machines/"
+    repeats_submissions = True
     users = (f"{DEFAULT_USER}={DEFAULT_KEY}", "bob=b:b:b")
     """Administrators by their keys: ours, and somebody else."""
 
@@ -75,6 +87,9 @@ class ContractMaas(MaasProcess, ContractDrydock):
     def address(self) -> str:
         """Where a client finds it."""
         return f"{self.url}/MAAS"
+
+    def in_use(self) -> dict[str, str]:
+        return {"CONTRACT_KEY": self.key, "CONTRACT_POOL": "default"}
 
     def tasks(self) -> list[tuple[str, str | None]]:
         """Return the tags that are tasks."""

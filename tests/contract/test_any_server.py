@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.contract.ironic import ContractIronic
 from tests.contract.servers import ContractDrydock, ContractMaas, listening_address
 
 CHOSEN = "test_nodes_are_prepared_and_then_deployed or test_a_bad_design or test_one_task or relabelled"
@@ -33,16 +34,16 @@ def test_designs_are_served_at_no_other_address_than_they_are_named_by(
 @pytest.mark.endurance
 def test_the_suite_runs_against_a_url(simulator: ContractDrydock) -> None:
     """Twice: nothing is reset in between, and a server remembers designs and tasks."""
-    is_maas = isinstance(simulator, ContractMaas)
+    is_drydock = not isinstance(simulator, ContractMaas | ContractIronic)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     named = {"CONTRACT_URL": simulator.address, "CONTRACT_DESIGNS": f"http://127.0.0.1:{port}"}
-    named |= {"CONTRACT_KEY": ContractMaas.key, "CONTRACT_POOL": "default"} if is_maas else {}
+    named |= simulator.in_use()
     command = [sys.executable, "-m", "pytest", "-q", "--timeout=300", "-k", CHOSEN, "-rs", str(Path(__file__).parent)]
     for _ in range(2):
         ended = subprocess.run(command, env=os.environ | named, capture_output=True, text=True, timeout=600)
         assert ended.returncode == 0, ended.stdout
-        assert f"{3 if is_maas else 2} passed" in ended.stdout
+        assert f"{2 if is_drydock else 3} passed" in ended.stdout
         assert "needs the simulator's admin API" in ended.stdout
-        assert ("a Drydock without Keystone never ends it" in ended.stdout) is not is_maas
+        assert ("a Drydock without Keystone never ends it" in ended.stdout) is is_drydock

@@ -69,7 +69,7 @@ def test_one_task_though_the_submission_goes_wrong(
     used: ContractDrydock, provisioner: Provisioner, design: DesignSource, fault: dict[str, Any], posts: int
 ) -> None:
     before = used.posts()
-    used.fault("POST", used.submissions_path, **fault)
+    used.fault(used.submissions_method, used.submissions_path, **fault)
     task_id = provisioner.submit(Phase.PREPARE, design, ["c1", "c2"], REFERENCE)
     assert _tasks(used) == [(task_id, REFERENCE)]
     assert used.posts() - before == posts
@@ -81,7 +81,7 @@ def test_one_task_though_no_answer_comes(
 ) -> None:
     before = used.posts()
     provisioner = connect(used.address, read_timeout=0.5)
-    used.fault("POST", used.submissions_path, "timeout", seconds=2, after=after)
+    used.fault(used.submissions_method, used.submissions_path, "timeout", seconds=2, after=after)
     provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
     assert (len(_tasks(used)), used.posts() - before) == (1, posts)
 
@@ -105,7 +105,7 @@ def test_trap_28_nothing_is_sent_on_a_connection_that_drydock_may_be_closing(
 def test_the_first_request_to_a_new_provisioner_is_settled_by_the_next_submission(
     simulator: ContractDrydock, provisioner: Provisioner, design: DesignSource
 ) -> None:
-    simulator.fault("POST", simulator.submissions_path, "reset_before")
+    simulator.fault(simulator.submissions_method, simulator.submissions_path, "reset_before")
     with pytest.raises(SubmissionUncertain, match="does not tell"):
         provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
     task_id = provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
@@ -126,12 +126,12 @@ def test_the_first_request_to_a_new_provisioner_is_settled_by_the_next_submissio
 def test_rule_12_one_task_though_it_takes_effect_long_after_its_answer_was_lost(
     simulator: ContractDrydock, connect: Connect, design: DesignSource, fault: dict[str, Any]
 ) -> None:
-    simulator.fault("POST", simulator.submissions_path, effect_after=0.4, **fault)
+    simulator.fault(simulator.submissions_method, simulator.submissions_path, effect_after=0.4, **fault)
     task_id = connect(simulator.address, settle=5.0).submit(Phase.PREPARE, design, ["c1"], REFERENCE)
     assert simulator.tasks() == [(task_id, REFERENCE)]
     time.sleep(0.5)
-    # What is made once, such as a tag, may be sent again.
-    assert simulator.posts() == 1 or simulator.submissions_path == "tags/"
+    # What is made once, such as a tag or a mark, may be sent again.
+    assert simulator.posts() == 1 or simulator.repeats_submissions
     assert simulator.tasks() == [(task_id, REFERENCE)]
 
 
@@ -139,7 +139,7 @@ def test_one_task_though_it_takes_effect_after_the_client_gave_up(
     simulator: ContractDrydock, connect: Connect, design: DesignSource
 ) -> None:
     provisioner = connect(simulator.address, read_timeout=0.5)
-    simulator.fault("POST", simulator.submissions_path, "latency", seconds=0.8)
+    simulator.fault(simulator.submissions_method, simulator.submissions_path, "latency", seconds=0.8)
     provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
     time.sleep(0.5)
     assert len(simulator.tasks()) == 1
@@ -167,7 +167,7 @@ def test_in_doubt_it_is_left_open_and_the_next_submission_settles_it(
     simulator: ContractDrydock, provisioner: Provisioner, design: DesignSource, blind: dict[str, Any]
 ) -> None:
     # The first two looks see the empty list of a new provisioner; those after the lost answer see nothing.
-    simulator.fault("POST", simulator.submissions_path, "reset_after")
+    simulator.fault(simulator.submissions_method, simulator.submissions_path, "reset_after")
     simulator.fault("GET", "tasks", skip=2, **blind)
     with pytest.raises(SubmissionUncertain):
         provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
@@ -179,7 +179,7 @@ def test_in_doubt_it_is_left_open_and_the_next_submission_settles_it(
 def test_what_the_provisioner_itself_refuses_is_certain(
     simulator: ContractDrydock, provisioner: Provisioner, design: DesignSource
 ) -> None:
-    simulator.fault("POST", simulator.submissions_path, "status", status=400, shape="a")
+    simulator.fault(simulator.submissions_method, simulator.submissions_path, "status", status=400, shape="a")
     with pytest.raises(SubmissionRefused):
         provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
     assert simulator.tasks() == []
@@ -189,7 +189,7 @@ def test_the_guard_is_asked_before_each_sending(
     used: ContractDrydock, provisioner: Provisioner, design: DesignSource
 ) -> None:
     before = used.posts()
-    used.fault("POST", used.submissions_path, "reset_before")
+    used.fault(used.submissions_method, used.submissions_path, "reset_before")
     posts: list[int] = []
 
     def guard() -> None:
@@ -309,7 +309,7 @@ def test_one_401_costs_a_new_token_and_no_more(
             return True
 
     tokens = Renewable("canary")
-    simulator.fault("POST", simulator.submissions_path, "unauthorized")
+    simulator.fault(simulator.submissions_method, simulator.submissions_path, "unauthorized")
     connect(simulator.address, tokens=tokens).submit(Phase.PREPARE, design, ["c1"], REFERENCE)
     assert tokens.renewed == 1
     assert len(simulator.get("tasks")) == 1

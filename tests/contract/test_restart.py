@@ -30,7 +30,12 @@ def in_the_middle(mortal: ContractDrydock, connect: Connect, design: DesignSourc
     mortal.script("c2", "prepare", "stuck")
     provisioner = connect(mortal.address)
     task_id = provisioner.submit(Phase.PREPARE, design, NODES, REFERENCE)
-    wait_until(lambda: len(provisioner.evidence(TaskRef(task_id), NODES).child_success) > 1, "two are done")
+
+    def two_are_done() -> bool:
+        provisioner.task(TaskRef(task_id))
+        return len(provisioner.evidence(TaskRef(task_id), NODES).child_success) > 1
+
+    wait_until(two_are_done, "two are done")
     mortal.kill()
     with pytest.raises(ProvisionerUnavailable):
         provisioner.task(TaskRef(task_id))
@@ -50,7 +55,7 @@ def test_rule_23_a_resumed_task_is_joined_and_ends(
     finish(provisioner, task_id)
     evidence = provisioner.evidence(TaskRef(task_id), NODES)
     assert evidence.over
-    assert judge(Phase.PREPARE, NODES, evidence).succeeded == set(NODES)
+    assert judge(Phase.PREPARE, NODES, evidence).succeeded == (set(NODES) if mortal.resumes else {"c1", "w1"})
     assert mortal.posts() == 1
 
 

@@ -1,4 +1,4 @@
-"""A proxy before Airflow's API that loses answers, or requests, or fails: what may happen to Slipway's calls."""
+"""A proxy before an API that loses answers, or requests, or fails: what may happen to Slipway's calls."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from typing import Any, Literal
 import requests
 
 Loss = Literal["answer", "request", "failure"]
-_API = "/api/v2/"
+AIRFLOW = "/api/v2/"
+"""Where Airflow has its API; other paths are not disturbed."""
 _HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "content-encoding", "server", "date"}
 
 
 class LossyProxy:
-    """Passes requests on; those of a method, to Airflow's API, are lost as often as was said."""
+    """Passes requests on; those of a method, to the API, are lost as often as was said."""
 
-    def __init__(self, origin: str) -> None:
-        self.origin = origin
-        # What came for Airflow's API; the provisioner's way to the designs is not disturbed.
+    def __init__(self, origin: str, api: str = AIRFLOW) -> None:
+        self.origin, self._api = origin, api
+        # What came for the API; the provisioner's way to the designs is not disturbed.
         self.requests: list[tuple[str, str]] = []
-        self._losses: dict[str, list[Loss]] = {}
+        self._losses: dict[str, list[Loss | None]] = {}
         proxy = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -44,18 +45,23 @@ class LossyProxy:
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
 
-    def lose(self, method: str, what: Loss, times: int = 1) -> None:
-        """Lose the next requests of a method, or only their answers; or answer 500, as with a database that is away."""
-        self._losses[method] = [what] * times
+    def lose(self, method: str, what: Loss, times: int = 1, *, after: int = 0) -> None:
+        """Lose the next requests of a method, or only their answers; or answer 500, as with a database that is away.
+
+        Parameters
+        ----------
+        after : so many of these requests are passed on before.
+        """
+        self._losses[method] = [what] * times + [None] * after
 
     def serve(self, handler: BaseHTTPRequestHandler) -> None:
         """Pass one request on, unless it is to be lost."""
         method, length = handler.command, int(handler.headers.get("content-length", 0))
         body = handler.rfile.read(length)
-        to_airflow = handler.path.startswith(_API)
-        if to_airflow:
+        to_api = handler.path.startswith(self._api)
+        if to_api:
             self.requests.append((method, handler.path))
-        losses = self._losses.get(method) if to_airflow else None
+        losses = self._losses.get(method) if to_api else None
         loss = losses.pop() if losses else None
         if loss == "failure":
             handler.send_response(500)
@@ -84,9 +90,9 @@ class LossyProxy:
 
 
 @contextmanager
-def lossy_proxy(origin: str) -> Iterator[LossyProxy]:
+def lossy_proxy(origin: str, api: str = AIRFLOW) -> Iterator[LossyProxy]:
     """Run a proxy before an origin."""
-    proxy = LossyProxy(origin)
+    proxy = LossyProxy(origin, api)
     try:
         yield proxy
     finally:

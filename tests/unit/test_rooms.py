@@ -60,7 +60,7 @@ FLOORS = {
         "factory",
         "drydock ironic maas",
         "site_documents tokens",
-        "connection http_session ironic_server",
+        "connection http_session ironic_server piecewise",
         "http_errors http_settings shared_lists",
         "redacting simulator",
         "node_agent protocol",

@@ -28,7 +28,6 @@ from provisioner_client.maas.tasks.machine_acts import DeployTurn, MachineActs, 
 from provisioner_client.maas.tasks.next_step import (
     COMMISSIONED_FROM,
     Act,
-    Doubts,
     NextStep,
     doubt_about,
     next_step,
@@ -37,6 +36,7 @@ from provisioner_client.maas.tasks.next_step import (
 from provisioner_client.maas.tasks.progress import reason_of_status
 from provisioner_client.maas.tasks.relabelling import relabel
 from provisioner_client.maas.tasks.task_tag import Settled
+from provisioner_client.piecewise.doubts import Doubts
 from strategy_lib.phase import Phase
 
 log = logging.getLogger(__name__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from provisioner_client.errors import ProvisionerError
@@ -13,7 +12,8 @@ from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.machine import Machine, Status
 from provisioner_client.maas.tasks.ledger import Ledger
 from provisioner_client.maas.tasks.progress import ABORTED, messages_of
-from provisioner_client.protocol import ProvisionerTask, TaskMessage, TaskResult, TaskState, TaskTree
+from provisioner_client.piecewise import told
+from provisioner_client.protocol import ProvisionerTask, TaskTree
 from strategy_lib.goals.node_errors import join_messages
 from strategy_lib.outcome import Evidence, Lister
 
@@ -55,27 +55,9 @@ def verdicts(ledger: Ledger) -> dict[str, tuple[bool | None, str]]:
 
 def task_of(ledger: Ledger) -> ProvisionerTask:
     """Return the task; its lists are empty until it is over."""
-    found = verdicts(ledger)
-    over = ledger.is_over()
-    good = {name for name, (ok, _) in found.items() if ok}
-    # Only deploys wait for a place; what waits for the machines themselves is under way.
-    is_queued = ledger.tag.action == "deploy_nodes" and not ledger.is_begun()
-    state = TaskState.COMPLETE if over else TaskState.QUEUED if is_queued else TaskState.RUNNING
-    said = [
-        TaskMessage(one_line(why), error=ok is False, context=name or None, at=None)
-        for name, (ok, why) in found.items()
-        if why
-    ]
-    return ProvisionerTask(
-        task_id=ledger.tag.reference,
-        action=ledger.tag.action,
-        state=state,
-        result=_result(len(good), len(found)) if over else TaskResult.INCOMPLETE,
-        successes=frozenset(good - {""}) if over else frozenset(),
-        failures=frozenset(set(found) - good - {""}) if over else frozenset(),
-        messages=tuple(said),
-        reference=ledger.tag.reference,
-    )
+    tag = ledger.tag
+    over, is_begun = ledger.is_over(), ledger.is_begun()
+    return told.task_of(tag.reference, tag.action, verdicts(ledger), over=over, is_begun=is_begun)
 
 
 def tree_of(ledger: Ledger, node: str | None, waits: Mapping[str, str]) -> TaskTree:
@@ -83,12 +65,9 @@ def tree_of(ledger: Ledger, node: str | None, waits: Mapping[str, str]) -> TaskT
 
     `waits` says what machines wait for that were not acted on yet, by the name of the node.
     """
-    root, found = task_of(ledger), verdicts(ledger)
-    found |= {name: (None, why) for name, why in waits.items() if found.get(name) == (None, "")}
-    names = [name for name in found if name and node in (None, name)]
-    kept = tuple(message for message in root.messages if node is None or message.context in (None, node))
-    children = tuple(_below(ledger, name, *found[name]) for name in names)
-    return TaskTree(replace(root, messages=kept), frozenset(names), children=children)
+    return told.tree_of(
+        task_of(ledger), verdicts(ledger), node, waits, lambda name, ok, why: _below(ledger, name, ok, why)
+    )
 
 
 def evidence_of(
@@ -132,8 +111,7 @@ def evidence_of(
         theirs = (name for name, machine in machines.items() if machine.is_owned_by_other(account) and found[name][0])
         spoilt |= {name: f"{name} is {words[name]} by now, and is left alone" for name in theirs}
     messages |= spoilt
-    good = frozenset(name for name, (ok, _) in found.items() if ok and name).difference(spoilt)
-    bad = frozenset(name for name, (ok, _) in found.items() if name and (ok is False or (ok and name in spoilt)))
+    found |= {name: (False, text) for name, text in spoilt.items() if name in found and found[name][0]}
     texts = {}
     for name, more in why.items():
         known = ledger.progress(name)
@@ -144,19 +122,7 @@ def evidence_of(
         joined = join_messages(text for text in (messages.get(name, ""), more) if text)
         if "\n" in joined:
             texts[name] = joined
-    return Evidence(
-        over=over,
-        reported_success=good if over else frozenset(),
-        reported_failure=bad if over else frozenset(),
-        child_success=frozenset() if over else good,
-        child_failure=frozenset() if over else bad,
-        condition=condition,
-        status_names=words,
-        messages={name: one_line(text) for name, text in messages.items()},
-        texts=texts,
-        listed=True,
-        lister=Lister.MAAS,
-    )
+    return told.evidence_of(found, condition, words, messages, texts, Lister.MAAS, over=over)
 
 
 def reasons(api: MaasApi, ledger: Ledger, sent: Collection[str], machines: Mapping[str, Machine]) -> dict[str, str]:
@@ -191,28 +157,8 @@ def _kinds(api: MaasApi, ledger: Ledger, name: str, machine: Machine | None) -> 
 def _below(ledger: Ledger, name: str, ok: bool | None, why: str) -> TaskTree:
     tag, known = ledger.tag, ledger.progress(name)
     events = ledger.own_events(name)
-    told = messages_of(name, known, events)
-    if why and not any(message.error for message in told) and ok is not True:
-        told = (*told, TaskMessage(one_line(why), error=ok is False, context=name, at=None))
-    state = TaskState.COMPLETE if ok is not None else TaskState.RUNNING if known.sent else TaskState.QUEUED
-    task = ProvisionerTask(
-        task_id=f"{tag.reference}/{name}",
-        action=tag.action,
-        state=state,
-        result=TaskResult.INCOMPLETE if ok is None else _result(int(ok), 1),
-        successes=frozenset({name}) if ok else frozenset(),
-        failures=frozenset({name}) if ok is False else frozenset(),
-        messages=told,
-        reference=tag.reference,
-    )
-    created = events[0].created if events else None
-    return TaskTree(task, frozenset({name}), created=created, updated=events[-1].created if events else None)
-
-
-def _result(good: int, of: int) -> TaskResult:
-    if good == of:
-        return TaskResult.SUCCESS
-    return TaskResult.PARTIAL_SUCCESS if good else TaskResult.FAILURE
+    said = messages_of(name, known, events)
+    return told.part_of((tag.reference, tag.action), name, ok, why, said, is_begun=known.sent)
 
 
 def failed_scripts(api: MaasApi, system_id: str, kinds: Sequence[str]) -> str:

@@ -1,19 +1,19 @@
 """What is due next for one machine of a task that was not acted on yet: a table of phases and statuses.
 
-And what is said to a person, in MAAS's words, of a request that MAAS refused, or whose answer was lost. Of lost ones a
-client remembers until when each may still take effect, and how often it was sent.
+And what is said to a person, in MAAS's words, of a request that MAAS refused, or whose answer was lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from provisioner_client.errors import ProvisionerError, ProvisionerUnavailable
+from provisioner_client.errors import ProvisionerError
 from provisioner_client.maas.machine import TRANSIENT, Machine, Status
 from provisioner_client.maas.tasks.progress import Progress
+from provisioner_client.piecewise.doubts import said_of
 from strategy_lib.phase import Phase
 
 
@@ -162,68 +162,6 @@ def _refused(why: str) -> NextStep:
 _ALLOCATE: Final = NextStep(Act.ALLOCATE)
 
 
-SENDINGS: Final = 2
-"""How often a request is sent at most whose answer was lost, and which the ledger does not have once it is settled."""
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """A lost request about a machine: until when it may take effect, how often it was sent, and that for a person."""
-
-    until: float
-    sendings: int
-    said: str
-    status: int | None
-
-    @property
-    def is_last(self) -> bool:
-        """Whether it is not sent again."""
-        return self.sendings >= SENDINGS
-
-
-class Doubts:
-    """The newest lost request of each machine of each task.
-
-    Parameters
-    ----------
-    settle : seconds for which a request may still take effect after its answer was lost.
-    now : seconds since any moment.
-    """
-
-    def __init__(self, settle: float, now: Callable[[], float]) -> None:
-        self._settle, self._now = settle, now
-        self._known: dict[tuple[str, str], Doubt] = {}
-
-    def of(self, reference: str, name: str) -> Doubt | None:
-        """Return the doubt about a machine of a task, open or not; None: there never was one."""
-        return self._known.get((reference, name))
-
-    def note(self, reference: str, name: str, said: str, status: int | None) -> None:
-        """Note that an answer was lost just now."""
-        before = self.of(reference, name)
-        sendings = before.sendings + 1 if before is not None else 1
-        self._known[reference, name] = Doubt(self._now() + self._settle, sendings, said, status)
-
-    def is_open(self, reference: str, name: str) -> bool:
-        """Whether a lost request about this machine may still take effect."""
-        doubt = self.of(reference, name)
-        return doubt is not None and self._now() < doubt.until
-
-    def has_other(self, reference: str, names: Collection[str]) -> bool:
-        """Whether a lost request may still take effect of another task, or about one of these machines of this one."""
-        lost = (key for key, doubt in self._known.items() if self._now() < doubt.until)
-        return any(task != reference or name in names for task, name in lost)
-
-    def seconds(self, reference: str, names: Collection[str], after: float) -> float | None:
-        """Return after how many seconds the next is settled of these machines; None: all were, by that moment."""
-        ends = [
-            doubt.until
-            for (task, name), doubt in self._known.items()
-            if task == reference and name in names and doubt.until > after
-        ]
-        return max(0.0, min(ends) - self._now()) if ends else None
-
-
 _FORBIDDEN: Final = 403
 LOCKED: Final = "it is locked there, or somebody else has it by now: unlock it in MAAS"
 """What MAAS means by a 403 without a word."""
@@ -255,14 +193,7 @@ def refusal_of(act: Act, name: str, system_id: str, refusal: ProvisionerError) -
 
 def doubt_about(act: Act, name: str, system_id: str, trouble: ProvisionerError) -> str:
     """Say that MAAS did not do something with a machine, as far as its ledger knows, and what came of the request."""
-    said = _words(name, system_id, trouble)
-    if not said and trouble.status is not None:
-        said = f"its answer was HTTP {trouble.status}, without a word"
-    elif not said and isinstance(trouble, ProvisionerUnavailable) and trouble.timed_out:
-        said = "its answer did not come in time"
-    elif not said:
-        said = "its answer was lost on the way"
-    return f"MAAS did not {_VERBS[act]} {name}: {said}"
+    return f"MAAS did not {_VERBS[act]} {name}: {said_of(trouble, _words(name, system_id, trouble))}"
 
 
 def _words(name: str, system_id: str, trouble: ProvisionerError) -> str:

@@ -176,7 +176,7 @@ def test_what_people_call_a_backend() -> None:
     assert (factory.names, factory.types) == (("MAAS", "Drydock"), ("drydock", "maas"))
     assert [factory.name(kind) for kind in ("drydock", "maas", "ssh")] == ["Drydock", "MAAS", "MAAS"]
     assert [factory.used_type(kind) for kind in ("drydock", "ssh", "")] == ["drydock", "maas", "maas"]
-    assert FACTORY.names == ("Drydock", "MAAS")
+    assert FACTORY.names == ("Drydock", "MAAS", "Ironic")
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_a_connection_of_a_type_without_a_provisioner_leads_to_a_drydock_a_forei
     client.close()
     warning = (
         "The Airflow connection 'slipway_provisioner' is of the type 'ssh', which no provisioner has: it is used as "
-        "'drydock'. Choose one of drydock, generic, http, https, maas."
+        "'drydock'. Choose one of drydock, generic, http, https, ironic, maas."
     )
     assert caplog.messages == ([warning] if kind == "ssh" else [])
 

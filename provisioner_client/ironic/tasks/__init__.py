@@ -1,0 +1,1 @@
+"""Tasks of Ironic: a mark on each node, and what is due of it."""

@@ -1,0 +1,1 @@
+"""What backends share that do a task piece by piece, node by node."""
