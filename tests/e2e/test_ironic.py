@@ -1,0 +1,88 @@
+"""The example site on a real Ironic, with a real Airflow: failures in Ironic's own words, and nothing done twice.
+
+Ironic's own history is the judge of what was done how often.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.e2e.running import DAG, HANGS, RunningSlipway, wait_until
+from tests.support.embedded_ironic import EmbeddedIronic, running_ironic
+from tests.support.ironic_sites import IronicTestSite
+
+SITE = "example-ironic"
+EXAMPLE = ROOT / "slipway_cli" / "data" / "example_ironic_site.yaml"
+NOT_DEPLOYED, NOT_CLEANED = "r1-compute-07", "r2-compute-03"
+SPEED = 100.0
+"""A deployment takes 6 s: long enough to be killed in."""
+
+
+@pytest.fixture(scope="module")
+def ironic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedIronic]:
+    with running_ironic(tmp_path_factory.mktemp("ironic")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def machines(ironic: EmbeddedIronic) -> IronicTestSite:
+    """The site's machines: one cannot be deployed, one cannot be cleaned."""
+    ironic.play(
+        {"node": NOT_DEPLOYED, "phase": "deploy", "behaviour": "fail", "message": "no disk of that serial"},
+        {"node": NOT_CLEANED, "phase": "prepare", "behaviour": "fail", "message": "a disk is worn"},
+        speed=SPEED,
+    )
+    return IronicTestSite(ironic, SITE)
+
+
+def connect(slipway: RunningSlipway, ironic: EmbeddedIronic) -> None:
+    """Connect the site with the Ironic."""
+    fields = {
+        "conn_type": "ironic",
+        "host": ironic.url,
+        "port": 0,
+        "login": "slipway",
+        "password": ironic.password,
+        "extra": json.dumps({"poll_interval": 0.5, "resource_class": SITE, "read_timeout": 10}),
+    }
+    slipway.airflow.set_connection(f"slipway_provisioner_{SITE}", fields)
+
+
+def states(machines: IronicTestSite) -> Counter[str]:
+    """Return how many machines have which state."""
+    listed = machines.call("GET", f"nodes?resource_class={SITE}&fields=name,provision_state").json()["nodes"]
+    return Counter(str(node["provision_state"]) for node in listed)
+
+
+def test_rule_12_forty_nodes_on_a_real_ironic_survive_three_kills(
+    slipway: RunningSlipway, ironic: EmbeddedIronic, machines: IronicTestSite
+) -> None:
+    began = time.monotonic()
+    connect(slipway, ironic)
+    revision = slipway.slipway.commit(SITE, EXAMPLE.read_text())
+    slipway.airflow.wait_for_dag(DAG)
+    run_id = slipway.airflow.trigger(DAG, {"site": SITE, "revision": revision.number})
+    wait_until(lambda: states(machines)["cleaning"] > 0, "the first are prepared")
+    slipway.kill_task(slipway.wait_for_task(run_id, "deploy_group", "running"))
+    wait_until(lambda: states(machines)["deploying"] > 0, "the first are deployed")
+    slipway.kill_component("triggerer")
+    wait_until(lambda: states(machines)["active"] > 5, "some are active")
+    slipway.kill_component("scheduler")
+    slipway.wait_healthy()
+    assert slipway.airflow.wait_for_run(DAG, run_id, HANGS) == "success"
+    report = slipway.report(run_id)
+    nodes = {entry["name"]: entry for entry in report["nodes"]}
+    assert {name for name, entry in nodes.items() if entry["state"] != "success"} == {NOT_DEPLOYED, NOT_CLEANED}
+    assert "Deploy step deploy.deploy failed: no disk of that serial" in nodes[NOT_DEPLOYED]["message"]
+    assert "a disk is worn" in nodes[NOT_CLEANED]["message"]
+    for name in nodes:
+        events = machines.events(name)
+        assert events["deployment_start"] == (0 if name == NOT_CLEANED else 1), (name, events)
+        assert events["automated_cleaning_start"] == 1, (name, events)
+    print(f"40 nodes on Ironic with 3 kills: {time.monotonic() - began:.0f} s")
