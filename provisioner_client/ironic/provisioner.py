@@ -20,7 +20,7 @@ from provisioner_client.ironic.node import Node
 from provisioner_client.ironic.site import IronicSite
 from provisioner_client.ironic.tasks.driver import Driver, TaskSettings, Work
 from provisioner_client.ironic.tasks.evidence import evidence_of, part_of, task_of, verdicts
-from provisioner_client.ironic.tasks.next_step import Act, is_changed, own_mark, with_mark
+from provisioner_client.ironic.tasks.next_step import Act, is_told, own_mark, with_mark
 from provisioner_client.ironic.tasks.submission import Submission
 from provisioner_client.piecewise import told
 from provisioner_client.protocol import (
@@ -251,9 +251,8 @@ class IronicProvisioner:
     def _is_untold(self, phase: Phase, reference: str, nodes: Collection[Node]) -> bool:
         """Whether something is known of a node that its state will not say later, and that is not written down."""
         for node in nodes:
-            step, mark = self._driver.step(phase, node, reference), own_mark(node, reference)
-            is_told = mark is None or mark.ok is not None or (mark.step and is_changed(node, mark))
-            if step.act is Act.SETTLE and not is_told:
+            mark = own_mark(node, reference)
+            if not is_told(node, mark) and self._driver.step(phase, node, reference).act is Act.SETTLE:
                 return True
         return False
 

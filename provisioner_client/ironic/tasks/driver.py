@@ -31,6 +31,7 @@ from provisioner_client.ironic.tasks.next_step import (
     NextStep,
     is_changed,
     is_release,
+    is_told,
     moment_of,
     next_step,
     own_mark,
@@ -75,6 +76,8 @@ class Work:
     nodes: Nodes | None
     guard: Callable[[], None]
     places: int = 0
+    looked_at: float = 0.0
+    """When the nodes were read that it is about, by the driver's clock."""
     lost: set[str] = field(default_factory=set)
     """The nodes of which it is not known whether they have the task's mark: the answer was lost."""
     refused: dict[str, str] = field(default_factory=dict)
@@ -96,7 +99,7 @@ class Driver:
     """
 
     def __init__(self, site: IronicSite, settings: TaskSettings, now: Callable[[], float]) -> None:
-        self._api, self._site, self.settings, self._now = site.api, site.settings, settings, now
+        self._api, self._site, self.settings, self.now = site.api, site.settings, settings, now
         self._doubts = Doubts(settings.settle, now)
         # For these this client knows that what their marks say was not sent, or was refused.
         self._untaken: set[tuple[str, str]] = set()
@@ -129,13 +132,15 @@ class Driver:
 
     def advance(self, work: Work, nodes: Iterable[Node]) -> None:
         """Do what is due for nodes that were just read. Raises `ProvisionerError`: Ironic could not be asked."""
-        looked = self._now()
+        work.looked_at = self.now()
         for known in nodes:
-            node: Node | None = known
-            if self._now() - looked > FRESH:
-                node = self._api.node(known.uuid)
+            node = self.current(work, known)
             if node is not None:
                 self.carry_out(work, node)
+
+    def current(self, work: Work, node: Node) -> Node | None:
+        """Return a node as it is now: read again where that was some time ago. None: it is gone."""
+        return node if self.now() - work.looked_at <= FRESH else self._api.node(node.uuid)
 
     def carry_out(self, work: Work, node: Node, *, is_new: bool = False) -> bool:
         """Do what is due for one node; return whether it has the task's mark now, as far as is known.
@@ -158,9 +163,7 @@ class Driver:
         if step.act is Act.UNCLAIM:
             why = "nothing was deployed on it; its claim was taken away"
             return self._settle(work, node, ok=True, why=why) if self.is_free(node) else True
-        # What the state says by itself need not be written down.
-        is_told = mark is not None and (mark.ok is not None or (bool(mark.step) and is_changed(node, mark)))
-        if step.act is Act.SETTLE and not is_told and (step.ok or not is_new):
+        if step.act is Act.SETTLE and (step.ok or not is_new) and not is_told(node, mark) and self.is_free(node):
             return self._settle(work, node, step.ok, step.why)
         return not is_new
 
@@ -213,7 +216,9 @@ class Driver:
             operations.append(_add("/instance_info", info))
             operations.append(_add("/instance_uuid", claim_of(work.reference, node.name)))
         if not is_again or (target == "active" and not node.instance_uuid):
+            # What a person gave us has no reference of its own.
             claim = work.reference if target == "active" else _kept_claim(node)
+            claim = claim or (work.reference if node.is_ours else "")
             operations.append(self._mark(work, claim=claim, step=target, since=moment_of(node)))
             changed = self._patch(work, node, operations)
             self._untaken.add(key)

@@ -11,7 +11,7 @@ from typing import Final
 from provisioner_client.http_errors import one_line
 from provisioner_client.ironic.api import HistoryEvent
 from provisioner_client.ironic.node import Node, read_time
-from provisioner_client.ironic.tasks.next_step import Act, is_changed, next_step, own_mark
+from provisioner_client.ironic.tasks.next_step import Act, is_changed, is_told, next_step, own_mark
 from provisioner_client.piecewise import told
 from provisioner_client.protocol import REFERENCE, ProvisionerTask, TaskMessage, TaskTree
 from strategy_lib.outcome import Evidence, Lister
@@ -21,9 +21,18 @@ NOTHING: Final = "nothing was done"
 
 
 def verdicts(phase: Phase, reference: str, nodes: Collection[Node]) -> dict[str, tuple[bool | None, str]]:
-    """Return for each node with the task's mark whether it came to what was asked for, and why not."""
-    steps = {node.name: next_step(phase, node, reference) for node in nodes if own_mark(node, reference) is not None}
-    return {name: (step.ok, step.why) if step.act is Act.SETTLE else (None, "") for name, step in steps.items()}
+    """Return for each node with the task's mark whether it came to what was asked for, and why not.
+
+    While a request may be under way that was not taken yet, its state says nothing.
+    """
+    found: dict[str, tuple[bool | None, str]] = {}
+    for node in nodes:
+        mark = own_mark(node, reference)
+        if mark is not None:
+            step = next_step(phase, node, reference)
+            is_over = step.act is Act.SETTLE and (not mark.step or is_told(node, mark))
+            found[node.name] = (step.ok, step.why) if is_over else (None, "")
+    return found
 
 
 def is_begun(reference: str, nodes: Collection[Node]) -> bool:

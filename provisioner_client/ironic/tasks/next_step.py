@@ -158,6 +158,17 @@ def is_changed(node: Node, mark: Mark) -> bool:
     return moment_of(node) != mark.since
 
 
+def is_told(node: Node, mark: Mark | None) -> bool:
+    """Whether what became of a node stands in its mark, or its state says it: the step of the mark was taken.
+
+    What is concluded of others is to be written down, or the next look may conclude something else.
+    """
+    if mark is None or node.stranger:
+        # Nothing is written on a stranger's.
+        return mark is not None
+    return mark.ok is not None or (bool(mark.step) and is_changed(node, mark))
+
+
 def refused(why: str) -> NextStep:
     """Return the step of a node that fails, and is left as it is."""
     return NextStep(Act.SETTLE, ok=False, why=why)

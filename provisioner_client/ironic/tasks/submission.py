@@ -64,6 +64,7 @@ class Submission:
         design = self._design(phase, source)
         listed = {node.name: with_mark(node, reference) for node in self._api.nodes()}
         work = Work(phase, reference, lambda: design.nodes, guard, self._driver.places(listed.values()))
+        work.looked_at = self._driver.now()
         delays = growing_delays(self._driver.settings.first_look, self._driver.settings.settle)
         marked: set[str] = set()
         refused: dict[str, str] = {}
@@ -75,6 +76,7 @@ class Submission:
                 break
             self._sleep(delay)
             listed = {node.name: with_mark(node, reference) for node in self._api.nodes_of(waiting)}
+            work.looked_at = self._driver.now()
         if unknown := sorted(work.lost & {*waiting}):
             raise SubmissionUncertain(f"reference {reference}: no answer says whether it is noted at {unknown[0]}")
         if not marked:
@@ -87,6 +89,7 @@ class Submission:
 
     def _begin(self, work: Work, name: str, node: Node | None, marked: set[str], refused: dict[str, str]) -> bool:
         """Mark one node, and do what is due for it; False: that is to be tried again."""
+        node = None if node is None else self._driver.current(work, node)
         if node is None and work.phase is Phase.PREPARE and work.nodes is not None and name in work.nodes():
             try:
                 node = self._enrolled(work, work.nodes()[name])

@@ -173,6 +173,20 @@ def test_a_node_that_a_person_sets_aside_at_the_last_moment_is_not_released(site
     assert site.node(name)["provision_state"] == "active"
 
 
+def test_a_lost_request_is_waited_for_though_a_person_sets_the_node_aside(site: IronicTestSite, way: IronicWay) -> None:
+    """Ironic takes it later: it would be a failure, and released all the same."""
+    name = site.name
+    site.make_available([name])
+    client, design = site.client(way.url, settle=6.0), site.design([name])
+    client.submit(Phase.DEPLOY, design, [name], "slipway-a-1")
+    finish(client, "slipway-a-1")
+    way.fault({**PUT, "kind": "reset_after", "effect_after": 1.5})
+    client.submit(Phase.DESTROY, design, [name], "slipway-a-2")
+    site.call("PUT", f"nodes/{name}/maintenance", {"reason": "its fan"})
+    assert client.task(TaskRef("slipway-a-2")).state is TaskState.RUNNING
+    assert finish(client, "slipway-a-2").successes == {name}
+
+
 def test_a_machine_that_changed_hands_is_not_ours_any_more(site: IronicTestSite, stranger: str) -> None:
     name = site.name
     site.make_available([name])
