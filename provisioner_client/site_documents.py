@@ -18,11 +18,14 @@ from design_rendering.reading.documents import load_documents
 from provisioner_client.designs import DesignMessage, DesignSource, DesignValidation
 from provisioner_client.errors import DesignUnreadable, SubmissionRefused
 from strategy_lib.errors import Problem, StrategyLibError
+from strategy_lib.phase import Phase
 from strategy_lib.strategy import Label, Selector
 
 NODE: Final = "slipway/Node/v1"
 LONGEST_NAME: Final = 128
 """Characters of a tag or a rack in a document."""
+WITHOUT_DESIGN: Final = (Phase.DESTROY, Phase.RELEASE, Phase.PREPARE)
+"""What is removed from a site need not stand in any design any more."""
 _ERROR: Final = "Error"
 _MOST: Final = 200
 
@@ -83,6 +86,21 @@ class DesignReader:
         if source.address not in self._read:
             self._read[source.address] = read_design(source)
         return self._read[source.address]
+
+    def for_task(self, phase: Phase, source: DesignSource) -> Design:
+        """Return what a task of this phase needs of a design; nothing where it can do without, and it cannot be had.
+
+        Raises `SubmissionRefused`: it is needed, and not valid; `DesignUnreadable`: it cannot be had.
+        """
+        try:
+            design = self.read(source)
+        except DesignUnreadable:
+            if phase in WITHOUT_DESIGN:
+                return Design("")
+            raise
+        if design.problems and phase not in WITHOUT_DESIGN:
+            raise SubmissionRefused(f"the design is not valid: {'; '.join(design.problems[:5])}")
+        return design
 
 
 def require_host_names(nodes: Collection[str], provisioner: str) -> None:

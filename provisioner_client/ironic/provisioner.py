@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
-from design_rendering.kinds.slipway_nodes import HOST_NAME
 from provisioner_client.designs import DesignSource, DesignValidation
 from provisioner_client.errors import (
     ProvisionerProtocolError,
@@ -34,7 +33,7 @@ from provisioner_client.protocol import (
     newest_op,
     unguarded,
 )
-from provisioner_client.site_documents import DesignReader, Inventory
+from provisioner_client.site_documents import DesignReader, Inventory, require_host_names
 from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
@@ -87,9 +86,7 @@ class IronicProvisioner:
 
     def check_names(self, nodes: Collection[str]) -> None:
         """Refuse what is no host name."""
-        bad = sorted(name for name in nodes if HOST_NAME.fullmatch(name) is None)
-        if bad:
-            raise SubmissionRefused(f"these are no host names: {', '.join(bad[:10])}")
+        require_host_names(nodes, "Ironic")
 
     def validate_design(self, design: DesignSource) -> DesignValidation:
         """Check the documents, and that Ironic has each node in the site's part, or can enrol it."""

@@ -86,3 +86,23 @@ def test_rule_12_forty_nodes_on_a_real_ironic_survive_three_kills(
         assert events["deployment_start"] == (0 if name == NOT_CLEANED else 1), (name, events)
         assert events["automated_cleaning_start"] == 1, (name, events)
     print(f"40 nodes on Ironic with 3 kills: {time.monotonic() - began:.0f} s")
+
+
+def test_an_update_deploys_what_has_failed_and_redeploys_what_has_changed_and_no_other(
+    slipway: RunningSlipway, ironic: EmbeddedIronic, machines: IronicTestSite
+) -> None:
+    """A failed deployment is released first (rule 11); a failed cleaning is cleaned again."""
+    ironic.play(speed=SPEED)
+    storage = "metadata: {name: storage}\ndata:\n"
+    text = EXAMPLE.read_text().replace(storage, f"{storage}  root_device: {{name: /dev/sda}}\n")
+    revision = slipway.slipway.commit(SITE, text)
+    slipway.airflow.wait_for_dag("update_site")
+    conf = {"site": SITE, "revision": revision.number, "allow_redeploy": True}
+    run_id = slipway.airflow.trigger("update_site", conf)
+    state = slipway.airflow.wait_for_run("update_site", run_id, HANGS)
+    assert state == "success", slipway.report(run_id, "update_site")["text"]
+    assert states(machines) == Counter(active=40)
+    report = slipway.report(run_id, "update_site")
+    assert {entry["state"] for entry in report["nodes"]} == {"success"}
+    twice = {entry["name"] for entry in report["nodes"] if machines.events(entry["name"])["deployment_start"] == 2}
+    assert twice == {NOT_DEPLOYED, *(f"r4-compute-{number:02}" for number in range(1, 7))}

@@ -21,13 +21,11 @@ from provisioner_client.ironic.node import Node
 from provisioner_client.ironic.site import IronicSite
 from provisioner_client.ironic.tasks.driver import Driver, Work
 from provisioner_client.ironic.tasks.next_step import Act, own_mark, with_mark
-from provisioner_client.site_documents import Design, DesignReader
+from provisioner_client.site_documents import DesignReader
 from strategy_lib.phase import Phase
 
 log = logging.getLogger(__name__)
 
-WITHOUT_DESIGN: Final = (Phase.DESTROY, Phase.RELEASE, Phase.PREPARE)
-"""What is removed from a site need not stand in any design any more."""
 _MOST: Final = 5
 
 
@@ -61,7 +59,7 @@ class Submission:
         ------
         SubmissionRefused : no node has it, and none will. SubmissionUncertain : it is not known of some.
         """
-        design = self._design(phase, source)
+        design = self._designs.for_task(phase, source)
         listed = {node.name: with_mark(node, reference) for node in self._api.nodes()}
         work = Work(phase, reference, lambda: design.nodes, guard, self._driver.places(listed.values()))
         work.looked_at = self._driver.now()
@@ -127,14 +125,3 @@ class Submission:
                 raise
             log.warning("%s: no answer about the enrolment of %s: %s", work.reference, node.name, trouble)
             return None
-
-    def _design(self, phase: Phase, source: DesignSource) -> Design:
-        try:
-            design = self._designs.read(source)
-        except ProvisionerUnavailable:
-            if phase in WITHOUT_DESIGN:
-                return Design("")
-            raise
-        if design.problems and phase not in WITHOUT_DESIGN:
-            raise SubmissionRefused(f"the design is not valid: {'; '.join(design.problems[:5])}")
-        return design

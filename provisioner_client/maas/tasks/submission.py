@@ -30,13 +30,11 @@ from provisioner_client.maas.tasks.driver import Driver
 from provisioner_client.maas.tasks.ledger import Ledger
 from provisioner_client.maas.tasks.task_tag import Order, Settled, TaskTag, is_of_other_store
 from provisioner_client.protocol import ACTIONS, REFERENCE
-from provisioner_client.site_documents import NODE, Design, DesignReader, by_name
+from provisioner_client.site_documents import NODE, DesignReader, by_name
 from strategy_lib.phase import Phase
 
 log = logging.getLogger(__name__)
 
-_WITHOUT_DESIGN = (Phase.DESTROY, Phase.RELEASE, Phase.PREPARE)
-"""What is removed from a site need not stand in any design any more."""
 _REPEATED = (Phase.PREPARE, Phase.DESTROY, Phase.RELEASE)
 """What MAAS does a second time if it is asked again; it deploys an allocated machine once."""
 _TURNS = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -102,9 +100,7 @@ class Submission:
         return ledger
 
     def _planned(self, phase: Phase, source: DesignSource, names: Sequence[str], reference: str) -> TaskTag:
-        design = self._design(phase, source)
-        if design.problems and phase not in _WITHOUT_DESIGN:
-            raise SubmissionRefused(f"the design is not valid: {'; '.join(design.problems[:5])}")
+        design = self._designs.for_task(phase, source)
         found = by_name(self._api.machines_of("hostname", names))
         orders: dict[str, Order] = {}
         settled = {}
@@ -127,14 +123,6 @@ class Submission:
         }
         since = self._api.newest_event([order.system_id for order in orders.values()])
         return TaskTag(reference, ACTIONS[phase], design.digest, since, orders, settled, self._api.limits)
-
-    def _design(self, phase: Phase, source: DesignSource) -> Design:
-        try:
-            return self._designs.read(source)
-        except ProvisionerUnavailable:
-            if phase in _WITHOUT_DESIGN:
-                return Design("")
-            raise
 
     def _order(self, phase: Phase, machine: Machine, node: SlipwayNode | None) -> Order:
         order = Order(machine.system_id, machine.commissioning_result)

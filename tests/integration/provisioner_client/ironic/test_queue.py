@@ -129,6 +129,22 @@ def test_a_strangers_node_is_left_alone(site: IronicTestSite, stranger: str) -> 
     assert site.node(theirs) == before
 
 
+def test_nothing_is_written_on_a_node_that_a_stranger_takes_before_its_turn(
+    site: IronicTestSite, stranger: str
+) -> None:
+    names = [f"{site.name}-{number}" for number in range(2)]
+    site.ironic.play({"node": names[0], "phase": "deploy", "behaviour": "stuck"})
+    site.make_available(names)
+    client = site.client(parallel=1)
+    client.submit(Phase.DEPLOY, site.design(names), names, "slipway-a-1")
+    site.patch(names[1], instance_uuid=stranger)
+    before = site.node(names[1])
+    client.task(TaskRef("slipway-a-1"))
+    site.ironic.play()
+    assert finish(client, "slipway-a-1").failures == {names[1]}
+    assert site.node(names[1]) == before
+
+
 @pytest.mark.parametrize("moment", [1, 2], ids=["before the claim", "before the deploy"])
 def test_a_stranger_who_is_faster_keeps_the_node(site: IronicTestSite, stranger: str, moment: int) -> None:
     """He takes it between two of our requests: before our claim it is his, behind it he is refused."""
