@@ -60,6 +60,8 @@ class ContractIronic(ContractDrydock):
         for process in self.ironic.processes():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
+        assert self.ironic.process is not None
+        self.ironic.process.wait(20)
         self._site.wait_for(lambda: not self.ironic.processes())
 
     def stop(self) -> None:

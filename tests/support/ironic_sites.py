@@ -100,10 +100,11 @@ class IronicTestSite:
         history = self.call("GET", f"nodes/{name}/history?detail=true").json()["history"]
         return Counter(str(event["event_type"]) for event in history)
 
-    def design(self, names: Iterable[str], image: str = IMAGE) -> DesignSource:
-        """Return a design with these nodes."""
+    def design(self, names: Iterable[str], image: str = IMAGE, *, enroll: bool = False) -> DesignSource:
+        """Return a design with these nodes; `enroll`: Ironic is to enrol those that it does not know."""
+        said = f"{{image: {image}, checksum: '{CHECKSUM}', bmc_driver: {DRIVER}}}"
         documents = [
-            _document("Site", "site", f"{{provisioner: ironic, defaults: {{image: {image}, checksum: '{CHECKSUM}'}}}}"),
+            _document("Site", "site", f"{{provisioner: ironic, enroll: {str(enroll).lower()}, defaults: {said}}}"),
             *(_document("Node", name, "{}") for name in names),
         ]
         text = "---\n".join(documents)

@@ -75,6 +75,17 @@ def test_a_conductor_that_is_busy_is_a_queue(site: IronicTestSite, way: IronicWa
     assert site.events(name)["deployment_start"] == 1
 
 
+@pytest.mark.parametrize("kind", ["reset_after", "reset_before"])
+def test_a_node_is_enrolled_once_though_the_answer_is_lost(site: IronicTestSite, way: IronicWay, kind: str) -> None:
+    name = site.name
+    way.fault({"method": "POST", "path": "/v1/nodes", "kind": kind})
+    client = site.client(way.url)
+    client.submit(Phase.PREPARE, site.design([name], enroll=True), [name], "slipway-a-1")
+    assert finish(client, "slipway-a-1").successes == {name}
+    assert site.events(name)["automated_cleaning_start"] == 1
+    assert site.node(name)["resource_class"] == site.name
+
+
 def test_no_more_than_was_said_are_on_their_way_at_once(site: IronicTestSite) -> None:
     names = [f"{site.name}-{number}" for number in range(5)]
     site.make_available(names)

@@ -112,6 +112,9 @@ def test_prepare_with_an_inspection(state: str, step: str, taken: bool, due: str
         # Ironic would take it: a second deploy behind a quick failure.
         ("deploy failed", "active", True, CLAIM, "no"),
         ("deploy failed", None, False, OLD_CLAIM, "no"),
+        # Within the second of the change before it, where Ironic's database keeps whole seconds.
+        ("deploy failed", "active", False, CLAIM, "no"),
+        ("active", "active", False, CLAIM, "ok"),
         ("deploying", "active", True, STRANGER, "no"),
         ("available", "", False, STRANGER, "no"),
         ("manageable", "", False, "", "no"),
