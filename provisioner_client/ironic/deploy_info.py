@@ -9,6 +9,7 @@ from design_rendering.kinds.slipway_nodes import Bmc, SlipwayNode
 
 PREFIXES: Final[Mapping[str, str]] = {
     "redfish": "redfish",
+    "slipway-redfish": "redfish",
     "idrac": "redfish",
     "ilo": "ilo",
     "ilo5": "ilo",

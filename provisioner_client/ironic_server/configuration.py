@@ -33,8 +33,9 @@ enabled_raid_interfaces = fake,no-raid
 enabled_rescue_interfaces = fake,no-rescue
 enabled_storage_interfaces = noop
 enabled_vendor_interfaces = fake,no-vendor
-# Requests are in the log already, and half of them are Slipway's own looks.
+# What it is configured with stands here, and each request would be a line: Slipway looks every second.
 log_options = false
+default_log_levels = ironic.api=WARNING,alembic=WARNING,sqlalchemy=WARNING,stevedore=WARNING,urllib3=WARNING
 
 [api]
 host_ip = {loopback}

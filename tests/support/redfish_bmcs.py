@@ -69,14 +69,9 @@ class RedfishBmcs:
         if self._process is not None:
             end_process(self._process, 5.0)
 
-    def driver_info(self, name: str, password: str = PASSWORD) -> dict[str, str]:
-        """Return what Ironic needs to reach a machine's BMC."""
-        return {
-            "redfish_address": self.address,
-            "redfish_system_id": f"{_SYSTEMS}/{self._ids[name]}",
-            "redfish_username": USER,
-            "redfish_password": password,
-        }
+    def path(self, name: str) -> str:
+        """Return where a machine is at its BMC: Ironic's `redfish_system_id`."""
+        return f"{_SYSTEMS}/{self._ids[name]}"
 
     def power(self, name: str) -> str:
         """Return `On` or `Off`."""
@@ -84,7 +79,7 @@ class RedfishBmcs:
 
     def switch_off(self, name: str) -> None:
         """Switch a machine off as somebody does who has nothing to do with Ironic; wait until it is off."""
-        address = f"{self.address}{_SYSTEMS}/{self._ids[name]}/Actions/ComputerSystem.Reset"
+        address = f"{self.address}{self.path(name)}/Actions/ComputerSystem.Reset"
         assert self._session.post(address, json={"ResetType": "ForceOff"}, timeout=10).ok
         end = time.monotonic() + _SLOWEST
         while self.power(name) != "Off":
@@ -92,7 +87,7 @@ class RedfishBmcs:
             time.sleep(0.2)
 
     def _machine(self, name: str) -> dict[str, Any]:
-        answer = self._session.get(f"{self.address}{_SYSTEMS}/{self._ids[name]}", timeout=10)
+        answer = self._session.get(f"{self.address}{self.path(name)}", timeout=10)
         assert answer.ok, answer.text
         found: dict[str, Any] = json.loads(answer.text)
         return found

@@ -15,19 +15,21 @@ import requests
 
 from slipway_cli.embedded.processes import members
 from tests.support.embedded_ironic import EmbeddedIronic
-from tests.support.ironic_machines import Machines
+from tests.support.ironic_machines import IMAGE, Machines
 from tests.support.postgres import running_server
 from tests.support.processes import wait_until
 
 pytestmark = [pytest.mark.endurance, pytest.mark.timeout(600)]
 
-# A parent that does nothing else than to have started it.
+# What `slipway up` and the demo start, in a process that does nothing else.
 PARENT = """
 import sys, threading
 from pathlib import Path
-from tests.support.embedded_ironic import EmbeddedIronic, SPEED
-ironic = EmbeddedIronic(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]))
-ironic.start().wait_ready()
+from slipway_cli.demo.simulated_provisioner import embedded_provisioner
+from slipway_cli.embedded.settings import EmbeddedSettings
+settings = EmbeddedSettings.from_environment(Path(sys.argv[1]), 0, {})
+ironic = embedded_provisioner(settings, "simulator", 400, kind="ironic").start()
+ironic.wait_ready()
 print(ironic.pid, ironic.port, flush=True)
 threading.Event().wait()
 """
@@ -35,7 +37,7 @@ threading.Event().wait()
 
 def test_it_is_installed_fails_where_asked_and_no_process_of_it_stays(tmp_path: Path) -> None:
     with running_server(tmp_path) as (cluster, _):
-        ironic = EmbeddedIronic(tmp_path, cluster.sockets, tmp_path / "environments")
+        ironic = EmbeddedIronic(tmp_path, cluster.sockets, tmp_path / "ironic")
         began = time.monotonic()
         ironic.start("prepare:bad-clean", "deploy:bad-*")
         try:
@@ -47,12 +49,14 @@ def test_it_is_installed_fails_where_asked_and_no_process_of_it_stays(tmp_path: 
                 assert requests.get(f"{ironic.url}/v1/nodes", auth=auth, timeout=30).status_code == 401
             fail_as_asked(Machines(ironic))
 
-            # Its main process alone is killed: the worker, which has the port, ends with it.
+            # Its main process alone is killed in the middle of a deployment: the worker, which has the port, ends, too.
+            ironic.play({"node": "bad-deploy", "phase": "deploy", "behaviour": "stuck"})
+            Machines(ironic).go("bad-deploy", "active", "deploying")
             (worker,) = set(ironic.processes()) - {ironic.pid}
             os.kill(ironic.pid, signal.SIGKILL)
             assert ironic.process is not None
             ironic.process.wait()
-            wait_until(lambda: not psutil.pid_exists(worker) and not ironic.is_listening(), "the worker ends", 10)
+            wait_until(lambda: not psutil.pid_exists(worker) and not ironic.is_listening(), "the worker ends", 2)
 
             # At the next start the machines are as they were; it ends in time when asked.
             ironic.start().wait_ready()
@@ -65,8 +69,9 @@ def test_it_is_installed_fails_where_asked_and_no_process_of_it_stays(tmp_path: 
             ironic.stop()
 
         # What has started it is killed, alone.
-        command = [sys.executable, "-c", PARENT, *map(str, (tmp_path, cluster.sockets, tmp_path / "environments"))]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        with subprocess.Popen(
+            [sys.executable, "-c", PARENT, str(tmp_path)], stdout=subprocess.PIPE, text=True
+        ) as parent:
             assert parent.stdout is not None
             pid, ironic.port = (int(word) for word in parent.stdout.readline().split())
             assert len(members({pid})) == 2
@@ -91,7 +96,9 @@ def fail_as_asked(machines: Machines) -> None:
     deployed = machines.go("good", "active", "deploy failed", "active")
     assert (deployed["provision_state"], deployed["power_state"]) == ("active", "power on")
     # What to deploy is checked as Ironic does it for a real machine.
-    machines.ask("PATCH", "/bad-deploy", [{"op": "remove", "path": "/instance_info/image_os_hash_value"}])
+    digest = "/instance_info/image_os_hash_value"
+    machines.ask("PATCH", "/bad-deploy", [{"op": "remove", "path": digest}])
     refused = machines.ask("PUT", "/bad-deploy/states/provision", {"target": "active"})
     assert refused.status_code == 400
     assert "image_checksum" in refused.text
+    machines.ask("PATCH", "/bad-deploy", [{"op": "add", "path": digest, "value": IMAGE["image_os_hash_value"]}])

@@ -80,6 +80,7 @@ def test_what_the_machine_finds_at_its_first_boot() -> None:
         ),
         pytest.param(Bmc("ipmi", "10.0.9.7"), {"ipmi_address": "10.0.9.7"}, id="no account"),
         pytest.param(Bmc("idrac", "https://b"), {"redfish_address": "https://b"}, id="idrac speaks redfish"),
+        pytest.param(Bmc("slipway-redfish", "https://b"), {"redfish_address": "https://b"}, id="so does ours"),
         pytest.param(Bmc("fake-hardware", "x", "u", "p"), {}, id="no words of its own"),
     ],
 )
