@@ -134,7 +134,7 @@ class ContractIronic(ContractDrydock):
         self.ironic.play(*self._scripts)
 
     def _nodes(self) -> list[dict[str, Any]]:
-        path = "nodes?fields=name,provision_state,reservation,extra,maintenance,resource_class"
+        path = "nodes?fields=name,provision_state,provision_updated_at,extra,maintenance,resource_class"
         listed: list[dict[str, Any]] = self._site.call("GET", path).json()["nodes"]
         return listed
 
@@ -142,12 +142,22 @@ class ContractIronic(ContractDrydock):
         """Have six nodes to which nothing ever happened."""
         self._scripts = []
         self._play()
+        untouched = {node["name"] for node in self._nodes() if _is_untouched(node)}
         for node in self._nodes():
-            # What is at work ends first.
-            self._site.wait_for(lambda name=node["name"]: self._is_deleted(name))  # type: ignore[misc]
-        self._site.enroll(NODES)
+            if node["name"] not in untouched:
+                # What is at work ends first.
+                self._site.wait_for(lambda name=node["name"]: self._is_deleted(name))  # type: ignore[misc]
+        self._site.enroll(name for name in NODES if name not in untouched)
         self._way.forget()
 
     def _is_deleted(self, name: str) -> bool:
+        if self._site.call("DELETE", f"nodes/{name}").status_code in (204, 404):
+            return True
+        # So it may be deleted however it is.
         self._site.call("PUT", f"nodes/{name}/maintenance", {"reason": "it is deleted"})
-        return self._site.call("DELETE", f"nodes/{name}").status_code in (204, 404)
+        return False
+
+
+def _is_untouched(node: dict[str, Any]) -> bool:
+    changes = (node["provision_updated_at"], node["extra"], node["maintenance"])
+    return not any(changes) and node["resource_class"] == SITE
