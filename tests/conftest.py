@@ -38,7 +38,7 @@ _TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
             "side_by_side",
             "unresponsive",
         ),
-        "alone": ("maas_walkthrough", "up", "walkthrough", "wheel"),
+        "alone": ("maas_walkthrough", "production", "up", "walkthrough", "wheel"),
     },
     "tests/integration": {"dags": ("dags", "deployed_nodes", "new_step", "notify", "server_dags")},
 }

@@ -8,13 +8,15 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
 
-from slipway_cli.embedded.postgres import INITDB, PostgresCluster, PostgresProcess
+from slipway_cli.embedded.postgres import _SETTINGS, INITDB, PostgresCluster, PostgresProcess
+from tests.support.processes import free_port
 
 _PATIENCE = 60.0
 
@@ -68,6 +70,39 @@ def running_server(home: Path) -> Iterator[tuple[PostgresCluster, PostgresProces
     cluster, process = start_server(home)
     try:
         yield cluster, process
+    finally:
+        process.kill_rest()
+        cluster.close()
+
+
+def _administer(host: Path, port: int) -> psycopg.Connection:
+    """Return a connection of the server's administrator, once it can be had."""
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return psycopg.connect(host=str(host), port=port, user="postgres", autocommit=True)
+        except psycopg.OperationalError:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+
+@contextmanager
+def server_on_port(home: Path, statements: Sequence[str]) -> Iterator[str]:
+    """Run a server that is reached by TCP and with a password, and carry out statements; yield its host and port."""
+    cluster, port = with_files(home), free_port()
+    with (cluster.data / "pg_hba.conf").open("a") as rules:
+        rules.write("host all all 127.0.0.1/32 scram-sha-256\n")
+    cluster.open()
+    with pytest.MonkeyPatch.context() as patch:
+        for setting, value in (("listen_addresses", "127.0.0.1"), ("port", str(port))):
+            patch.setitem(_SETTINGS, setting, value)
+        process = PostgresProcess(cluster, home / "postgres.log")
+    process.start()
+    try:
+        with _administer(cluster.host, port) as server:
+            for statement in statements:
+                server.execute(statement.encode())
+        yield f"127.0.0.1:{port}"
     finally:
         process.kill_rest()
         cluster.close()

@@ -6,6 +6,7 @@ import ctypes
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -25,6 +26,12 @@ def tied(command: str, *arguments: str) -> list[str]:
     program = command if os.sep in command else shutil.which(command)
     assert program is not None, f"there is no program {command}"
     return tied_program(signal.SIGKILL, None, program, *arguments)
+
+
+def free_port() -> int:
+    """Return a port on loopback that nobody listens at now."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
 
 
 PATIENCE = 120.0
