@@ -48,7 +48,10 @@ class Scene:
             get=lambda _: self.operation,
         )
         home = SimpleNamespace(require_own=None)
-        store = SimpleNamespace(operations=operations, now=lambda: self.time + timedelta(seconds=ahead), home=home)
+        texts = SimpleNamespace(token_of=str)
+        store = SimpleNamespace(
+            operations=operations, now=lambda: self.time + timedelta(seconds=ahead), home=home, secret_texts=texts
+        )
         clock = SimpleNamespace(now=lambda: self.time, sleep=self.sleep)
         self.run = OperationRun(
             cast(SiteStore, store), cast(Provisioner, provisioner), clock, 6000.0, logging.getLogger("test")

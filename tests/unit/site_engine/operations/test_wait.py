@@ -143,9 +143,8 @@ class Scene:
             overtaken_by=lambda _: self.newer,
             note_at_work=lambda _, nodes: self.at_work.append(set(nodes)),
         )
-        store = cast(
-            SiteStore, SimpleNamespace(operations=operations, tasks=tasks, home=SimpleNamespace(require_own=None))
-        )
+        home, texts = SimpleNamespace(require_own=None), SimpleNamespace(token_of=str)
+        store = cast(SiteStore, SimpleNamespace(operations=operations, tasks=tasks, home=home, secret_texts=texts))
         log = logging.getLogger("test")
         return TaskWatch(store, self.fake, self.clock, log, watched, TIMES, until, **how)
 
