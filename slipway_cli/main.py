@@ -177,6 +177,10 @@ _ROWS = {
             "slipway_cli.controller_role:controller_role",
             "Print what makes the controller's account in Airflow.",
         ),
+        "environment": (
+            "slipway_cli.embedded.environment_file:environment",
+            "Print the variables of a site in production, with new secrets.",
+        ),
         "simulator": ("provisioner_client.simulator.cli:main", "Serve Drydock's API, simulated."),
         "node-agent": ("provisioner_client.node_agent.cli:main", "Say how a node is, on that node."),
         "store": ("site_store.__main__:main", "Look after Slipway's own database."),

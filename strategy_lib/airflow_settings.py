@@ -1,6 +1,6 @@
 """Settings of Airflow that Slipway depends on: which value, and why. `slipway up` sets them, the doctor judges them.
 
-Defaults are those of Airflow 3.3. What a setting does was measured with five machines (docs/running.md).
+Defaults are those of Airflow 3.3. What a setting does was measured with five machines (docs/production.md).
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ SLIPWAY_URL: Final = Setting(
     TEXT,
     "",
     f"{_WORKERS} and API server; {_CONTROLLER}; {_CLI}",
-    "[internal address](#internal-and-public-addresses) of the API servers, for all who ask them",
+    "[internal address](production.md#internal-and-public-addresses) of the API servers, for all who ask them",
 )
 SLIPWAY_SERVICE_USER: Final = Setting(
     "SLIPWAY_SERVICE_USER", TEXT, "slipway", _CONTROLLER, "its user in Airflow", "`slipway`"

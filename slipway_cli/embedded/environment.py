@@ -72,6 +72,20 @@ def _new_key() -> str:
     return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
 
 
+def new_secrets() -> dict[str, str]:
+    """Make the secrets that Airflow's processes share, by the names that they have in `Credentials`."""
+    return {
+        "jwt_secret": secrets.token_urlsafe(64),
+        "api_secret_key": secrets.token_urlsafe(32),
+        "fernet_key": _new_key(),
+    }
+
+
+def as_variables(sections: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Return the environment variables of settings of Airflow's, given by section and option."""
+    return {f"AIRFLOW__{s}__{key}": value for s, options in sections.items() for key, value in options.items()}
+
+
 def load_or_create(secrets_file: Path, passwords_file: Path, environ: Mapping[str, str]) -> Credentials:
     """Read both files and make what is missing; so are the keys of the store, in a file beside the secrets.
 
@@ -81,11 +95,7 @@ def load_or_create(secrets_file: Path, passwords_file: Path, environ: Mapping[st
     Raises `SlipwayCliError`: a file is damaged.
     """
     keys = _read(secrets_file)
-    made = {
-        "jwt_secret": secrets.token_urlsafe(64),
-        "api_secret_key": secrets.token_urlsafe(32),
-        "fernet_key": _new_key(),
-    } | keys
+    made = new_secrets() | keys
     if made != keys:
         write_private(secrets_file, json.dumps(made, indent=1))
     store_keys = secrets_file.with_name(KEYS_FILE)
@@ -152,7 +162,7 @@ def airflow_environment(
     }
     # What any installation needs; then what is so on one machine alone.
     for sections in (values_to_use(celery=False), _sections(settings, credentials, port, database(AIRFLOW))):
-        env |= {f"AIRFLOW__{s}__{key}": value for s, options in sections.items() for key, value in options.items()}
+        env |= as_variables(sections)
     return env | dict(settings.overrides)
 
 

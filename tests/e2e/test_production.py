@@ -1,6 +1,7 @@
 """Slipway in production, by its documents: from two environments with the wheel alone to a deployed site.
 
-What docs/running.md says to set and type is read from it: with Celery, Redis, FAB and a PostgreSQL of its own.
+What docs/production.md says to type is read from it, and the units from `deploy/`: with Celery, Redis, FAB and a
+PostgreSQL of its own.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import psycopg
@@ -20,9 +22,10 @@ from site_engine.controller.rights import needed_rights
 from slipway_cli.controller_role import ROLE
 from tests.support.postgres import server_on_port
 from tests.support.processes import free_port, wait_until
-from tests.support.production import Machine, machines, redis_server, statements, typed, variables
+from tests.support.production import SETTINGS, START, Machine, machines, redis_unit, statements, typed
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
+from tests.support.units import Service, variables_of
 from tests.support.wheel import copy_tree, pack
 
 pytestmark = [
@@ -34,7 +37,6 @@ pytestmark = [
     ),
 ]
 PASSWORD = "correct horse"
-SECRETS = {role: f"the password of {role}".replace(" ", "-") for role in ("airflow", "slipway", "redis")}
 NODES = [f"n{number}" for number in range(10)]
 DESIGN = site(
     [node(name) for name in NODES],
@@ -72,7 +74,7 @@ def _install(machine: Machine, wheel: Path, before: str) -> str:
     folder, version = machine.folder / wheel.stem, wheel.name.split("-")[1]
     folder.mkdir()
     shutil.copy(wheel, folder)
-    first, *_ = lines = typed("A real site", 0)
+    first, *_ = lines = typed("Installation", 0)
     prepared = f"set -e; cd {folder}; {before}"
     if not (machine.bin / "slipway").exists():
         machine.run(f"{prepared}\n{first}")
@@ -83,45 +85,41 @@ def _install(machine: Machine, wheel: Path, before: str) -> str:
     return said[-1]
 
 
-def _variables(machine: Machine, database: str, broker: str) -> dict[str, str]:
-    """Return what all machines are told, by the document."""
+def _settings(control: Machine, worker: Machine, database: str, broker: str) -> dict[str, str]:
+    """Write the file of variables on both machines, by the document; return what it says."""
     address = f"127.0.0.1:{free_port()}"
-    told = variables(
-        machine.run,
-        {
-            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": SECRETS["airflow"],
-            "AIRFLOW__CELERY__BROKER_URL": SECRETS["redis"],
-            "AIRFLOW__CELERY__RESULT_BACKEND": SECRETS["airflow"],
-            "AIRFLOW__CELERY__WORKER_CONCURRENCY": "2",
-            "SLIPWAY_DATABASE_URL": SECRETS["slipway"],
-        },
-        {"db.example": database, "redis.example": broker, "airflow.internal:8080": address},
-    )
-    # Nobody listens at the public address: nothing of Slipway may need it.
-    assert told["AIRFLOW__API__BASE_URL"] == "https://airflow.example"
+    command, _, _ = typed("The first start", SETTINGS)[0].partition(" > ")
+    for documented, here in (("db.example", database), ("redis.example", broker), ("airflow.internal:8080", address)):
+        assert documented in command
+        command = command.replace(documented, here)
+    made = control.run(command)
     # All of it is one machine, which runs other tests.
     ports = {"API__PORT": int(address.rpartition(":")[2])}
     ports |= {f"LOGGING__{server}_LOG_SERVER_PORT": free_port() for server in ("WORKER", "TRIGGER")}
-    return told | {"AIRFLOW__API__HOST": "127.0.0.1"} | {f"AIRFLOW__{name}": str(port) for name, port in ports.items()}
+    more = {"AIRFLOW__API__HOST": "127.0.0.1", "AIRFLOW__CELERY__WORKER_CONCURRENCY": "2"}
+    more |= {f"AIRFLOW__{name}": str(port) for name, port in ports.items()}
+    control.configure(made, more)
+    # The environment has the same path on all machines of a real site.
+    worker.configure(made.replace(str(control.environment), str(worker.environment)), more)
+    told = variables_of(control.folder / "etc" / "slipway.env")
+    # Nobody listens at the public address: nothing of Slipway may need it.
+    assert told["AIRFLOW__API__BASE_URL"] == "https://airflow.example"
+    return told
 
 
-def _start(control: Machine, worker: Machine, drydock: str, phases: Phases) -> None:
+def _start(control: Machine, worker: Machine, told: dict[str, str], drydock: str, phases: Phases) -> None:
     """Do what the document says of a first start; a line of the output for each phase."""
-    password = control.folder / "password"
-    password.write_text(PASSWORD)
-    password.chmod(0o600)
-    *commands, last = typed("The first start", 2)
+    (control.folder / "etc" / "controller.password").write_text(PASSWORD)
+    _, *commands, last = typed("The first start", START)
     assert last == "slipway doctor"
     for command in commands:
         match command.split():
-            case ["airflow", "api-server" | "scheduler" | "dag-processor" | "triggerer"]:
-                control.start(command)
-            case ["airflow", "celery", "worker"]:
-                worker.start(command)
-            case ["slipway", "controller"]:
-                control.start(command, SLIPWAY_SERVICE_PASSWORD_FILE=str(password))
+            case ["systemctl", "enable", "--now", "slipway-worker" as name]:
+                worker.start(name)
+            case ["systemctl", "enable", "--now", name]:
+                control.start(name)
             case ["airflow", "dags", "list"]:
-                wait_until(lambda: control.all_run() and worker.all_run() and _has_dags(control), "the DAGs are parsed")
+                wait_until(lambda: control.all_run() and worker.all_run() and _has_dags(told), "the DAGs are parsed")
                 phases.end("until the DAGs are parsed")
                 listed = control.run(command)
                 assert all(f"\n{dag} " in listed for dag in NEEDED.changes)
@@ -130,11 +128,16 @@ def _start(control: Machine, worker: Machine, drydock: str, phases: Phases) -> N
         phases.end(command)
 
 
-def _has_dags(machine: Machine) -> bool:
+def _has_dags(told: dict[str, str]) -> bool:
     """Whether the list of DAGs would be whole: to ask for it takes seconds."""
-    url = machine.variables["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"].replace("+psycopg2", "")
+    url = told["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"].replace("+psycopg2", "")
     with psycopg.connect(url) as database:
         return database.execute("SELECT count(*) FROM dag").fetchone() == (len(NEEDED.changes),)
+
+
+def _password(url: str) -> str:
+    """Return the password in an address: it needs no quotation."""
+    return str(urlsplit(url).password)
 
 
 def _client(url: str, user: str) -> httpx.Client:
@@ -189,22 +192,25 @@ def test_from_two_environments_with_the_wheel_alone_to_a_deployed_site_and_a_new
     assert Version(older.name.split("-")[1]) < Version(newer.name.split("-")[1])
     phases.end("two wheels")
     with (
-        server_on_port(tmp_path, statements([SECRETS["airflow"], SECRETS["slipway"]])) as database,
-        redis_server(tmp_path, SECRETS["redis"]) as broker,
-        machines(tmp_path, "control", "worker") as (control, worker),
+        server_on_port(tmp_path) as (database, execute),
+        machines(tmp_path / "machines", "control", "worker") as (init, (control, worker)),
         ThreadPoolExecutor(2) as at_once,
     ):
         # The machines work at the same time, as machines do.
         pip = [control.install_as_pip()] * 2
         dags = list(at_once.map(_install, (control, worker), (older, older), pip))
         assert "pip install 'slipway[embedded]'" in control.run("slipway up", status=1)
-        control.variables = told = _variables(control, database, broker)
-        worker.variables = told | {"AIRFLOW__CORE__DAGS_FOLDER": dags[1]}
+        port = free_port()
+        told = _settings(control, worker, database, f"127.0.0.1:{port}")
         assert told["AIRFLOW__CORE__DAGS_FOLDER"] == dags[0]
+        owners = (told["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"], told["SLIPWAY_DATABASE_URL"])
+        execute(statements([_password(url) for url in owners]))
+        redis = redis_unit(tmp_path, _password(told["AIRFLOW__CELERY__BROKER_URL"]), "127.0.0.1", port)
+        init.start(Service(redis, tmp_path))
         phases.end("installation on two machines")
         simulator = Simulator(tmp_path)
         try:
-            _start(control, worker, simulator.url, phases)
+            _start(control, worker, told, simulator.url, phases)
             _deploy(control, simulator, phases)
             _controller_has_its_rights_alone(told["SLIPWAY_URL"])
             phases.end("the controller's rights")

@@ -14,7 +14,14 @@ from strategy_lib.settings import SETTINGS
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-ROOMS = ("dags", "plugins", "schemas", "tests", *sorted(path.parent.name for path in ROOT.glob("*/__init__.py")))
+ROOMS = (
+    "dags",
+    "deploy",
+    "plugins",
+    "schemas",
+    "tests",
+    *sorted(path.parent.name for path in ROOT.glob("*/__init__.py")),
+)
 """The folders with files that a document may name."""
 LONGEST = 160
 """Characters of a sentence, links without their targets."""
@@ -167,12 +174,12 @@ def test_the_table_of_settings_is_made_of_the_settings() -> None:
     assert f"\n{table}\n" in text, f"docs/running.md, Settings, is to have:\n{table}"
 
 
-def test_running_has_a_row_for_each_setting_of_airflow_and_each_key() -> None:
+def test_production_has_a_row_for_each_setting_of_airflow_and_each_key() -> None:
     rows = [
         f"| `{row.line()}` | {row.default} | {row.wanted} | {row.why}{' (with Celery)' if row.celery else ''} |"
         for row in airflow_settings.SETTINGS
     ]
     keys = [f"| `{key.label}` | {', '.join(key.read_by)} | {key.why} |" for key in airflow_settings.KEYS]
-    text = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "production.md").read_text(encoding="utf-8")
     for table in ("\n".join(rows), "\n".join(keys)):
-        assert f"\n{table}\n" in text, f"docs/running.md, Airflow's settings, is to have:\n{table}"
+        assert f"\n{table}\n" in text, f"docs/production.md, Airflow's settings, is to have:\n{table}"

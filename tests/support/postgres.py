@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -87,8 +87,11 @@ def _administer(host: Path, port: int) -> psycopg.Connection:
 
 
 @contextmanager
-def server_on_port(home: Path, statements: Sequence[str]) -> Iterator[str]:
-    """Run a server that is reached by TCP and with a password, and carry out statements; yield its host and port."""
+def server_on_port(home: Path) -> Iterator[tuple[str, Callable[[Sequence[str]], None]]]:
+    """Run a server that is reached by TCP and with a password.
+
+    Yields its host and port, and what carries out statements as its administrator.
+    """
     cluster, port = with_files(home), free_port()
     with (cluster.data / "pg_hba.conf").open("a") as rules:
         rules.write("host all all 127.0.0.1/32 scram-sha-256\n")
@@ -97,12 +100,15 @@ def server_on_port(home: Path, statements: Sequence[str]) -> Iterator[str]:
         for setting, value in (("listen_addresses", "127.0.0.1"), ("port", str(port))):
             patch.setitem(_SETTINGS, setting, value)
         process = PostgresProcess(cluster, home / "postgres.log")
-    process.start()
-    try:
+
+    def execute(statements: Sequence[str]) -> None:
         with _administer(cluster.host, port) as server:
             for statement in statements:
                 server.execute(statement.encode())
-        yield f"127.0.0.1:{port}"
+
+    process.start()
+    try:
+        yield f"127.0.0.1:{port}", execute
     finally:
         process.kill_rest()
         cluster.close()
