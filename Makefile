@@ -24,7 +24,7 @@ help:
 	@echo 'make up     run Slipway in the foreground until Ctrl-C'
 	@echo 'make lint   code, and the names and sentences of documents'
 	@echo 'make test   linters, type checker, tests'
-	@echo 'make endurance  longer tests: a whole Airflow, kills of processes, whole runs, hostile designs, the wheel'
+	@echo 'make endurance  longer tests: a whole Airflow, a real Ironic, kills of processes, whole runs, hostile designs, the wheel'
 	@echo 'make soak       the whole of the longest counts, such as 100,000 random changes, one test after the other: hours'
 	@echo 'make contract URL=http://HOST:9000 [DESIGNS=http://ME:8099]  what Slipway expects of a Drydock, tried on yours'
 	@echo 'make contract URL=http://HOST:5240/MAAS POOL=p [TAG=t]  the same of a MAAS, whose API key is CONTRACT_KEY in the environment'

@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what is true of Drydock alone for MAAS, and skip what only a simulator can show elsewhere.
 
     Lost answers, tasks in all their turns and changes of the list are tried at Drydock each time, at MAAS by `make
-    endurance`.
+    endurance`; all of them at a real Ironic by `make endurance`.
     """
     ours = [item for item in items if item.nodeid.startswith(_OURS)]
     away = {
@@ -72,8 +72,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in ours:
         if not URL and _backend_of(item) == "maas" and item.path.name in _LONGER:
             item.add_marker(pytest.mark.endurance)
-        if not URL and _backend_of(item) == "ironic" and "mortal" in getattr(item, "fixturenames", ()):
-            # Each has an Ironic of its own.
+        if not URL and _backend_of(item) == "ironic":
+            # A real one: seconds until it is there, and again where a test kills it.
             item.add_marker(pytest.mark.endurance)
     for item in ours:
         if URL and _ONLY_SIMULATED & set(getattr(item, "fixturenames", ())):

@@ -19,6 +19,8 @@ from strategy_lib.phase import Phase
 from tests.support.ironic_sites import IronicTestSite, finish
 from tests.support.lossy_proxy import Loss, lossy_proxy
 
+pytestmark = pytest.mark.endurance
+
 DEPLOYED = Counter(deployment_start=1, deployment_end=1)
 CLEANED = Counter(automated_cleaning_start=1, automated_cleaning_end=1)
 DONE = {
@@ -28,7 +30,6 @@ DONE = {
 }
 CHANGES: dict[Phase, tuple[int, int]] = {Phase.PREPARE: (2, 2), Phase.DEPLOY: (1, 1), Phase.DESTROY: (1, 1)}
 """How many requests of each kind a phase takes for one node: marks (PATCH), and changes of state (PUT)."""
-PHASES = [phase if phase is Phase.DEPLOY else pytest.param(phase, marks=pytest.mark.endurance) for phase in DONE]
 LOSSES: tuple[Loss, ...] = ("answer", "request", "failure")
 
 
@@ -83,7 +84,7 @@ def judged(site: IronicTestSite, phase: Phase, names: list[str]) -> dict[str, st
     return {name: f"{told}" for name, told in found.items() if told != (events, state)}
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("phase", DONE)
 def test_rule_12_a_lost_answer_to_any_request(site: IronicTestSite, phase: Phase) -> None:
     patches, puts = CHANGES[phase]
     faults = [
@@ -108,7 +109,7 @@ def test_rule_12_a_lost_answer_to_any_request(site: IronicTestSite, phase: Phase
     assert judged(site, phase, names) == {}
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("phase", DONE)
 def test_rule_12_a_kill_between_any_two_requests(site: IronicTestSite, phase: Phase) -> None:
     kills = [(at, when) for at in range(1, sum(CHANGES[phase]) + 1) for when in ("before", "after")]
     names = [f"k{phase.value[:3]}-{at}-{when}" for at, when in kills]

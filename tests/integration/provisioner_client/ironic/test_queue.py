@@ -15,6 +15,8 @@ from strategy_lib.phase import Phase
 from tests.support.ironic_sites import IronicTestSite, finish
 from tests.support.ironic_way import IronicWay
 
+pytestmark = pytest.mark.endurance
+
 PUT = {"method": "PUT", "path": "/v1/nodes/*/states/provision"}
 
 
