@@ -6,6 +6,7 @@ import os
 import selectors
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ class SimulatorProcess:
         arguments = ("--port", self._port, *more, *self._options)
         command = tied(sys.executable, "-m", "provisioner_client.simulator", *arguments)
         environment = os.environ | self.variables()
-        self._process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(self.command(command), env=environment, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         with selectors.DefaultSelector() as ready:
             ready.register(self._process.stdout, selectors.EVENT_READ)
@@ -52,6 +53,10 @@ class SimulatorProcess:
     def variables(self) -> dict[str, str]:
         """Return further environment variables of its process."""
         return {}
+
+    def command(self, words: Sequence[str]) -> list[str]:
+        """Return how its process is started."""
+        return list(words)
 
     @property
     def pid(self) -> int:
