@@ -12,6 +12,8 @@ OWNED_BY = ", owned by "
 """Behind a status: the name of somebody else, who has the node at the provisioner."""
 IN_MAINTENANCE = ", in maintenance"
 """Behind a status: somebody has put the node aside; the reason may follow."""
+TO_BE_REBUILT = ", to be rebuilt"
+"""Behind a status: it serves until a deployment writes over it, for which it has been released."""
 LISTED_TWICE = "listed twice, with different states: "
 """How the words for a node begin of which the list has two; their states follow."""
 
@@ -21,7 +23,7 @@ class NodeCondition(StrEnum):
 
     `RELEASING`: also while its disks are erased. `RESCUE`: it is in rescue mode, enters or leaves it, or is serviced.
     `UNFIT`: a person has to look at it first. `LISTED_TWICE`: the list has two machines of this name, in different
-    states.
+    states. `TO_REDEPLOY`: what is deployed has been released for a deployment that writes over it in its place.
 
     `OTHER`: a status that this version does not know.
     """
@@ -39,6 +41,7 @@ class NodeCondition(StrEnum):
     FAILED_TESTING = "failed_testing"
     RELEASING = "releasing"
     RESCUE = "rescue"
+    TO_REDEPLOY = "to_redeploy"
     UNFIT = "unfit"
     OTHER = "other"
     LISTED_TWICE = "listed_twice"
@@ -217,6 +220,7 @@ _AFTER_PREPARE: Mapping[NodeCondition, Says] = {
     _C.READY: _S.PROVES,
     # Only a machine that is Ready is allocated, and deployed.
     _C.ALLOCATED: _S.PROVES,
+    _C.TO_REDEPLOY: _S.PROVES,
     _C.DEPLOYING: _S.WAIT,
     _C.DEPLOYED: _S.PROVES,
     _C.RELEASING: _S.WAIT,
@@ -232,6 +236,7 @@ _AFTER_DEPLOY: Mapping[NodeCondition, Says] = {
     **_AFTER_PREPARE,
     _C.READY: _S.REFUTES,
     _C.ALLOCATED: _S.REFUTES,
+    _C.TO_REDEPLOY: _S.REFUTES,
 }
 _AFTER_DESTROY: Mapping[NodeCondition, Says] = {
     **_AFTER_PREPARE,
@@ -279,8 +284,13 @@ _REFUTES_ALONE: Mapping[Phase, frozenset[NodeCondition]] = {
 
 # What the provisioner refuses to prepare, or to deploy once it is prepared, until it is released.
 REFUSED_BY_PREPARE = frozenset(
-    {NodeCondition.FAILED_DEPLOYMENT, NodeCondition.ALLOCATED, NodeCondition.FAILED_RELEASE},
+    {
+        *(NodeCondition.FAILED_DEPLOYMENT, NodeCondition.ALLOCATED, NodeCondition.FAILED_RELEASE),
+        NodeCondition.TO_REDEPLOY,
+    },
 )
+# What is on such a node serves nobody: each action may release it.
+NOBODYS_DEPLOYMENT = frozenset({NodeCondition.FAILED_DEPLOYMENT, NodeCondition.TO_REDEPLOY})
 
 
 def judge(phase: Phase, sent: Collection[str], evidence: Evidence) -> Outcome:

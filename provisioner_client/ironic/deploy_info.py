@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -36,6 +38,29 @@ def instance_info_of(node: SlipwayNode, image: str = "", checksum: str = "") -> 
     said |= {"root_gb": node.root_gb, "root_device": node.root_device, "traits": sorted(node.traits)}
     said["capabilities"] = {key: str(value) for key, value in (node.capabilities or {}).items()}
     return {key: value for key, value in said.items() if value}
+
+
+KEPT_BY_REBUILD: Final = ("root_gb", "root_device", "capabilities", "traits")
+"""What of `instance_info` a rebuild leaves as it is: which disk, how it is laid out, and how the machine is set up."""
+
+
+def kept_by_rebuild(info: Mapping[str, Any]) -> str:
+    """Return a digest of what a rebuild leaves as it is; where two differ, a machine is released in between."""
+    kept = {key: info[key] for key in KEPT_BY_REBUILD if info.get(key)}
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def rebuild_of(node: SlipwayNode, info: Mapping[str, Any]) -> str:
+    """Return the digest of what stays where a rebuild brings a node to its design; "": it is released first.
+
+    Parameters
+    ----------
+    info : the `instance_info` of what is deployed on it.
+    """
+    # Whose disks are to be erased is cleaned.
+    is_enough = bool(info.get("image_source")) and node.erase in (None, "none")
+    kept = kept_by_rebuild(info)
+    return kept if is_enough and kept == kept_by_rebuild(instance_info_of(node)) else ""
 
 
 def configdrive_of(node: SlipwayNode) -> dict[str, Any] | None:

@@ -17,12 +17,14 @@ import msgspec
 from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.http_errors import one_line
 from provisioner_client.protocol import ListedNode, size_of
-from strategy_lib.outcome import IN_MAINTENANCE, IRONIC_WORDS, OWNED_BY, NodeCondition
+from strategy_lib.outcome import IN_MAINTENANCE, IRONIC_WORDS, OWNED_BY, TO_BE_REBUILT, NodeCondition
 
 MARK: Final = "slipway"
 """The key of a node's `extra` under which the mark of the last task stands."""
 LABELS: Final = "slipway_labels"
 """The key of a node's `extra` under which its tags, labels and traits stand that a design gave it."""
+REBUILD: Final = "rebuild"
+"""The change of state by which what is deployed is written over; it keeps the claim."""
 ADOPTED: Final = "slipway_adopt"
 """The key of a node's `extra` by which a person gives us what is deployed on it: its `instance_uuid`."""
 FIELDS: Final = (
@@ -54,6 +56,8 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
     at : when the mark was written, by Ironic's clock.
     claim : the reference of the task whose deployment is on the node; it outlasts later tasks. "": no task's.
     ok, why : what became of the node, where its state does not say so; `ok` is None where it does, or will.
+    rebuild : a release has left what is deployed, to be written over by the next deploy: the digest of what that keeps
+        (`deploy_info.kept_by_rebuild`). "": it has not.
     """
 
     ref: str
@@ -64,6 +68,7 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
     claim: str = ""
     ok: bool | None = None
     why: str = ""
+    rebuild: str = ""
 
     def data(self) -> dict[str, Any]:
         """Return it as it stands in `extra`."""
@@ -120,6 +125,19 @@ class Node:
         return "somebody without an instance" if self.state == "active" else ""
 
     @property
+    def moment(self) -> str:
+        """When it has changed its state last, as marks have it."""
+        return "" if self.provision_updated_at is None else self.provision_updated_at.isoformat()
+
+    @property
+    def rebuild(self) -> str:
+        """What `Mark.rebuild` says, as long as nothing was written over yet; "" where it is not to be rebuilt."""
+        if self.mark is None or self.state != "active" or not self.is_ours:
+            return ""
+        is_begun = self.mark.step == REBUILD and self.moment != self.mark.since
+        return "" if is_begun else self.mark.rebuild
+
+    @property
     def is_put_aside(self) -> bool:
         """Whether a person has put it into maintenance, or Ironic has as it cannot reach its BMC."""
         return self.maintenance and self.fault != CLEAN_FAILURE
@@ -130,6 +148,8 @@ class Node:
         known = IRONIC_WORDS.get(self.state, NodeCondition.OTHER)
         if self.stranger:
             return NodeCondition.OTHER
+        if self.rebuild:
+            return NodeCondition.TO_REDEPLOY
         if known is NodeCondition.READY and self.instance_uuid:
             return NodeCondition.ALLOCATED
         is_idle = known in (NodeCondition.NEW, NodeCondition.READY, NodeCondition.FAILED_COMMISSIONING)
@@ -144,7 +164,9 @@ class Node:
             # What a person writes must not say that somebody else has it.
             why = (self.maintenance_reason or self.fault).replace(OWNED_BY, " owned by ")
             return f"{self.state}{IN_MAINTENANCE}{f': {why}' if why else ''}"
-        return f"{self.state}, retired" if self.retired else self.state
+        if self.retired:
+            return f"{self.state}, retired"
+        return f"{self.state}{TO_BE_REBUILT}" if self.rebuild else self.state
 
     @property
     def power(self) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
+from strategy_lib.outcome import NOBODYS_DEPLOYMENT, REFUSED_BY_PREPARE, NodeCondition
 from strategy_lib.strategy import Group, Share, SuccessCriteria
 
 
@@ -190,8 +190,9 @@ def plan_release(
 ) -> ReleasePlan:
     """Decide which nodes are released before they are prepared (rule 11).
 
-    A failed deployment is nobody's deployment. Any other state that prepare refuses may be somebody else's doing: such
-    a node is released only when an operation of ours has left it in this very state.
+    A failed deployment is nobody's deployment, nor is one that a release has left to be written over. Any other state
+    that prepare refuses may be somebody else's doing: such a node is released only when an operation of ours has left
+    it in this very state.
 
     Parameters
     ----------
@@ -207,7 +208,7 @@ def plan_release(
             continue
         if name in kept:
             refused[name] = "the provisioner refuses to prepare it, and its group has release_failed: false"
-        elif condition is NodeCondition.FAILED_DEPLOYMENT or left_by_us.get(name) is condition:
+        elif condition in NOBODYS_DEPLOYMENT or left_by_us.get(name) is condition:
             release.append(name)
         else:
             refused[name] = "it cannot be prepared so, and no deployment of ours left it so: it may be somebody else's"

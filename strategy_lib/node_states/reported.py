@@ -7,7 +7,16 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from strategy_lib.node_states.generated import REPORTED, NodeAvailability, least_available
-from strategy_lib.outcome import IN_MAINTENANCE, IRONIC_WORDS, LISTED_TWICE, MAAS_WORDS, OWNED_BY, NodeCondition, whose
+from strategy_lib.outcome import (
+    IN_MAINTENANCE,
+    IRONIC_WORDS,
+    LISTED_TWICE,
+    MAAS_WORDS,
+    OWNED_BY,
+    TO_BE_REBUILT,
+    NodeCondition,
+    whose,
+)
 
 _A = NodeAvailability
 _AT_WORK: Mapping[str, NodeAvailability] = {
@@ -69,7 +78,8 @@ def reported_state(word: str, power: str | None, last: NodeAvailability | None) 
         A deployed node whose power is unknown keeps its last state. At the first sight it is down: nothing shows it up.
         A node that somebody else has is down, whatever he does with it: it does not serve us.
     """
-    known = word.partition(OWNED_BY)[0].partition(IN_MAINTENANCE)[0].strip().lower().removesuffix(", retired")
+    known = word.partition(OWNED_BY)[0].partition(IN_MAINTENANCE)[0].strip().lower()
+    known = known.removesuffix(", retired").removesuffix(TO_BE_REBUILT)
     if whose(word):
         is_known = known in _DEPLOYED or known in _AT_WORK or known in _DOWN
         return Reported(_A.DOWN, word, undefined=not is_known)

@@ -5,7 +5,6 @@ Ironic's own history is the judge of what was done how often.
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import ROOT
+from tests.e2e.on_ironic import connect
 from tests.e2e.running import DAG, HANGS, RunningSlipway, wait_until
 from tests.support.embedded_ironic import EmbeddedIronic, running_ironic
 from tests.support.ironic_sites import IronicTestSite
@@ -41,19 +41,6 @@ def machines(ironic: EmbeddedIronic) -> IronicTestSite:
     return IronicTestSite(ironic, SITE)
 
 
-def connect(slipway: RunningSlipway, ironic: EmbeddedIronic) -> None:
-    """Connect the site with the Ironic."""
-    fields = {
-        "conn_type": "ironic",
-        "host": ironic.url,
-        "port": 0,
-        "login": "slipway",
-        "password": ironic.password,
-        "extra": json.dumps({"poll_interval": 0.5, "resource_class": SITE, "read_timeout": 10}),
-    }
-    slipway.airflow.set_connection(f"slipway_provisioner_{SITE}", fields)
-
-
 def states(machines: IronicTestSite) -> Counter[str]:
     """Return how many machines have which state."""
     listed = machines.call("GET", f"nodes?resource_class={SITE}&fields=name,provision_state").json()["nodes"]
@@ -64,7 +51,7 @@ def test_rule_12_forty_nodes_on_a_real_ironic_survive_three_kills(
     slipway: RunningSlipway, ironic: EmbeddedIronic, machines: IronicTestSite
 ) -> None:
     began = time.monotonic()
-    connect(slipway, ironic)
+    connect(slipway, ironic, SITE)
     revision = slipway.slipway.commit(SITE, EXAMPLE.read_text())
     slipway.airflow.wait_for_dag(DAG)
     run_id = slipway.airflow.trigger(DAG, {"site": SITE, "revision": revision.number})
@@ -91,10 +78,10 @@ def test_rule_12_forty_nodes_on_a_real_ironic_survive_three_kills(
 def test_an_update_deploys_what_has_failed_and_redeploys_what_has_changed_and_no_other(
     slipway: RunningSlipway, ironic: EmbeddedIronic, machines: IronicTestSite
 ) -> None:
-    """A failed deployment is released first (rule 11); a failed cleaning is cleaned again."""
+    """A failed deployment is released first (rule 11); a failed cleaning is cleaned again; another image is rebuilt."""
     ironic.play(speed=SPEED)
     storage = "metadata: {name: storage}\ndata:\n"
-    text = EXAMPLE.read_text().replace(storage, f"{storage}  root_device: {{name: /dev/sda}}\n")
+    text = EXAMPLE.read_text().replace(storage, f"{storage}  image: https://images.example/plucky.qcow2\n")
     revision = slipway.slipway.commit(SITE, text)
     slipway.airflow.wait_for_dag("update_site")
     conf = {"site": SITE, "revision": revision.number, "allow_redeploy": True}
@@ -104,5 +91,7 @@ def test_an_update_deploys_what_has_failed_and_redeploys_what_has_changed_and_no
     assert states(machines) == Counter(active=40)
     report = slipway.report(run_id, "update_site")
     assert {entry["state"] for entry in report["nodes"]} == {"success"}
-    twice = {entry["name"] for entry in report["nodes"] if machines.events(entry["name"])["deployment_start"] == 2}
-    assert twice == {NOT_DEPLOYED, *(f"r4-compute-{number:02}" for number in range(1, 7))}
+    events = {entry["name"]: machines.events(entry["name"]) for entry in report["nodes"]}
+    rebuilt = {f"r4-compute-{number:02}" for number in range(1, 7)}
+    assert {name for name, one in events.items() if one["deployment_start"] == 2} == {NOT_DEPLOYED, *rebuilt}
+    assert {name for name, one in events.items() if one["automated_cleaning_start"] == 2} == {NOT_DEPLOYED, NOT_CLEANED}

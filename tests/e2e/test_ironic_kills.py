@@ -6,7 +6,6 @@ conductor among those that are killed: what it was doing fails, and nothing else
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -20,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from slipway_cli.demo.order import example_site
-from slipway_cli.embedded.postgres import PostgresCluster
+from tests.e2e.on_ironic import ironic_of
 from tests.e2e.running import COMPONENTS, DAG, HANGS, RunningSlipway, wait_until
 from tests.support.embedded_ironic import EmbeddedIronic
 from tests.support.ironic_machines import Machines
@@ -40,18 +39,8 @@ LONGEST_PAUSE = 5.0
 
 @pytest.fixture
 def ironic(slipway: RunningSlipway, tmp_path: Path) -> Iterator[EmbeddedIronic]:
-    found = EmbeddedIronic(tmp_path, PostgresCluster(slipway.home).sockets)
-    fields = {"conn_type": "ironic", "host": found.url, "port": 0, "login": "slipway", "password": found.password}
-    extra = {"poll_interval": 0.5, "read_timeout": 10, "resource_class": SITE}
-    slipway.airflow.set_connection(f"slipway_provisioner_{SITE}", {**fields, "extra": json.dumps(extra)})
-    found.start().wait_ready()
-    try:
+    with ironic_of(slipway, SITE, tmp_path) as found:
         yield found
-    finally:
-        with slipway.open_store() as store:
-            store.site_stops.put(SITE, "its test is over")
-        slipway.airflow.remove_connection(f"slipway_provisioner_{SITE}")
-        found.stop()
 
 
 def design(number: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections import Counter
@@ -100,9 +101,11 @@ class IronicTestSite:
         history = self.call("GET", f"nodes/{name}/history?detail=true").json()["history"]
         return Counter(str(event["event_type"]) for event in history)
 
-    def design(self, names: Iterable[str], image: str = IMAGE, *, enroll: bool = False) -> DesignSource:
+    def design(
+        self, names: Iterable[str], image: str = IMAGE, *, enroll: bool = False, **defaults: object
+    ) -> DesignSource:
         """Return a design with these nodes; `enroll`: Ironic is to enrol those that it does not know."""
-        said = f"{{image: {image}, checksum: '{CHECKSUM}', bmc_driver: {DRIVER}}}"
+        said = json.dumps({"image": image, "checksum": CHECKSUM, "bmc_driver": DRIVER, **defaults})
         documents = [
             _document("Site", "site", f"{{provisioner: ironic, enroll: {str(enroll).lower()}, defaults: {said}}}"),
             *(_document("Node", name, "{}") for name in names),

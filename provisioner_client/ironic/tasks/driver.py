@@ -20,9 +20,9 @@ from provisioner_client.errors import (
     ProvisionerRefused,
     ProvisionerUnavailable,
 )
-from provisioner_client.ironic.deploy_info import configdrive_of, instance_info_of
+from provisioner_client.ironic.deploy_info import configdrive_of, instance_info_of, kept_by_rebuild, rebuild_of
 from provisioner_client.ironic.inventory import labels_data
-from provisioner_client.ironic.node import CLEAN_FAILURE, LABELS, MARK, Mark, Node, claim_of, read_time
+from provisioner_client.ironic.node import CLEAN_FAILURE, LABELS, MARK, REBUILD, Mark, Node, claim_of, read_time
 from provisioner_client.ironic.site import IronicSite
 from provisioner_client.ironic.tasks.next_step import (
     NOTHING_ON_IT,
@@ -31,8 +31,8 @@ from provisioner_client.ironic.tasks.next_step import (
     NextStep,
     is_changed,
     is_release,
+    is_taken_back,
     is_told,
-    moment_of,
     next_step,
     own_mark,
 )
@@ -152,6 +152,14 @@ class Driver:
         step, mark = self.step(work.phase, node, work.reference), own_mark(node, work.reference)
         if is_new and not self.is_free(node):
             return False
+        if is_new and step.act is Act.SEND and work.phase is Phase.RELEASE and node.state == "active":
+            # Decided once, before it has the task's mark: whether it is deleted at all.
+            kept = self._kept_in_place(work, node)
+            if kept is None:
+                return False
+            if kept:
+                why = "what is on it stays until it is rebuilt: its deployment needs no cleaning"
+                return self._settle(work, node, ok=True, why=why, rebuild=kept)
         if step.act is Act.SEND and (work.places > 0 or not is_new):
             if work.places > 0 and self._may_send(node, mark, step.target):
                 return self._send(work, node, mark, step.target)
@@ -183,6 +191,16 @@ class Driver:
                 done = f"{mark.step} was done, and nothing more" if mark.step and is_changed(node, mark) else ""
                 self._settle(work, node, ok=False, why=f"{why} after {done}" if done else why)
 
+    def _kept_in_place(self, work: Work, node: Node) -> str | None:
+        """Return what a rebuild keeps that brings an active node to the design; "": it is deleted. None: look again."""
+        made = None if work.nodes is None else work.nodes().get(node.name)
+        if made is None or not node.is_ours or node.maintenance:
+            return ""
+        now = self._api.node(node.uuid, ["instance_info"])
+        if now is None or now.moment != node.moment or now.instance_uuid != node.instance_uuid:
+            return None
+        return rebuild_of(made, now.more["instance_info"])
+
     def _may_send(self, node: Node, mark: Mark | None, target: str) -> bool:
         """Whether a change of state may be asked for: it is certain that it is not asked for already."""
         if mark is None or mark.step != target or is_changed(node, mark):
@@ -202,7 +220,7 @@ class Driver:
             return self._settle(work, node, ok=False, why=doubt.said)
         more: dict[str, Any] = {}
         operations: list[dict[str, Any]] = []
-        if target == "active":
+        if target in ("active", REBUILD):
             if work.nodes is None:
                 return mark is not None
             made = work.nodes().get(node.name)
@@ -214,12 +232,16 @@ class Driver:
             more = {} if config is None else {"configdrive": config}
             info = instance_info_of(made, self._site.image, self._site.checksum)
             operations.append(_add("/instance_info", info))
-            operations.append(_add("/instance_uuid", claim_of(work.reference, node.name)))
+            if target == "active":
+                operations.append(_add("/instance_uuid", claim_of(work.reference, node.name)))
+            elif kept_by_rebuild(info) != node.rebuild:
+                said = f"{node.name} was released for another design, and cannot be rebuilt to this: release it first"
+                return self._settle(work, node, ok=False, why=said)
         if not is_again or (target == "active" and not node.instance_uuid):
             # What a person gave us has no reference of its own.
             claim = work.reference if target == "active" else _kept_claim(node)
             claim = claim or (work.reference if node.is_ours else "")
-            operations.append(self._mark(work, claim=claim, step=target, since=moment_of(node)))
+            operations.append(self._mark(work, claim=claim, step=target, since=node.moment, rebuild=node.rebuild))
             changed = self._patch(work, node, operations)
             self._untaken.add(key)
             if changed is None and mark is not None and node.name in work.refused:
@@ -264,7 +286,7 @@ class Driver:
             if not refusal.answered:
                 self._note_doubt(key, target, refusal)
             elif refusal.status in _LATER:
-                self._untaken.add(key)
+                self._busy(work, node, target)
             else:
                 self._refused(work, node, target, refusal)
         except ProvisionerUnavailable as trouble:
@@ -275,17 +297,25 @@ class Driver:
                 self._note_doubt(key, target, trouble)
             elif trouble.status in _LATER:
                 # Its lock, or no free worker: a queue.
-                self._untaken.add(key)
+                self._busy(work, node, target)
                 log.info("%s: Ironic is busy, and is asked again: %s", node.name, trouble.said)
             else:
                 self._refused(work, node, target, trouble)
         except ProvisionerProtocolError as trouble:
             self._note_doubt(key, target, trouble)
 
+    def _busy(self, work: Work, node: Node, target: str) -> None:
+        """Note that nothing was done; of a rebuild that was taken and taken back the node's state does not say it."""
+        self._untaken.add((work.reference, node.name))
+        now = self._api.node(node.uuid) if target == REBUILD else None
+        mark = None if now is None else own_mark(now, work.reference)
+        if now is not None and mark is not None and is_changed(now, mark) and is_taken_back(now):
+            self._settle(work, now, None, "", rebuild=mark.rebuild)
+
     def _refused(self, work: Work, node: Node, target: str, refusal: ProvisionerError) -> None:
         """Find out why Ironic refuses: another process was faster, or somebody else has the node now."""
         now = self._api.node(node.uuid)
-        if now is None or moment_of(now) != moment_of(node) or own_mark(now, work.reference) is None:
+        if now is None or now.moment != node.moment or own_mark(now, work.reference) is None:
             return
         key = (work.reference, node.name)
         step = self.step(work.phase, now, work.reference)
@@ -313,15 +343,27 @@ class Driver:
             return self._settle(work, node, ok=False, why="the design does not have it")
         return self._settle(work, node, ok=True, why="", more=[_add(f"/extra/{LABELS}", labels_data(made))])
 
-    def _settle(self, work: Work, node: Node, ok: bool | None, why: str, more: Iterable[dict[str, Any]] = ()) -> bool:
-        """Write down what became of a node where its state does not say so, or that its turn is to come (None)."""
+    def _settle(
+        self,
+        work: Work,
+        node: Node,
+        ok: bool | None,
+        why: str,
+        more: Iterable[dict[str, Any]] = (),
+        rebuild: str | None = None,
+    ) -> bool:
+        """Write down what became of a node where its state does not say so, or that its turn is to come (None).
+
+        `rebuild`: what its mark says of that from now on; None: what it says now.
+        """
         operations = list(more)
         claim = _kept_claim(node)
         if ok is not None and node.state in NOTHING_ON_IT and self._may_unclaim(work, node):
             # Nothing was deployed under it.
             operations += [{"op": "remove", "path": "/instance_uuid"}, _add("/instance_info", {})]
             claim = ""
-        operations.append(self._mark(work, claim=claim, since=moment_of(node), ok=ok, why=why))
+        rebuild = node.rebuild if rebuild is None else rebuild
+        operations.append(self._mark(work, claim=claim, since=node.moment, ok=ok, why=why, rebuild=rebuild))
         return self._patch(work, node, operations) is not None or own_mark(node, work.reference) is not None
 
     @staticmethod

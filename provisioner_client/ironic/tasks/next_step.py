@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from provisioner_client.ironic.node import CLEAN_FAILURE, Mark, Node, claim_of
+from provisioner_client.ironic.node import CLEAN_FAILURE, REBUILD, Mark, Node, claim_of
 from provisioner_client.protocol import ACTIONS
 from strategy_lib.outcome import IRONIC_WORDS, OWNED_BY
 from strategy_lib.phase import Phase
@@ -53,6 +53,7 @@ _FAILURES: Final[Mapping[str, frozenset[str]]] = {
     "inspect": frozenset({"inspect failed"}),
     "provide": frozenset({"clean failed"}),
     "active": frozenset({"deploy failed", "error"}),
+    REBUILD: frozenset({"deploy failed", "error"}),
     "deleted": frozenset({"clean failed", "error"}),
 }
 """Where a node is that has come to nothing, by what was asked for."""
@@ -148,14 +149,9 @@ def with_mark(node: Node, reference: str) -> Node:
     return replace(node, mark=lost)
 
 
-def moment_of(node: Node) -> str:
-    """Return when a node has changed its state last, as its mark has it."""
-    return "" if node.provision_updated_at is None else node.provision_updated_at.isoformat()
-
-
 def is_changed(node: Node, mark: Mark) -> bool:
     """Whether a node has changed its state since its mark was written."""
-    return moment_of(node) != mark.since
+    return node.moment != mark.since
 
 
 def is_told(node: Node, mark: Mark | None) -> bool:
@@ -178,13 +174,18 @@ def _ended(phase: Phase, node: Node, target: str, reference: str) -> NextStep | 
     """Return what became of a change of state that was taken; None: it is under way, or was taken back."""
     if is_release(phase):
         return _released(node)
-    if phase is Phase.DEPLOY and node.instance_uuid != claim_of(reference, node.name):
+    is_kept = node.is_ours if target == REBUILD else node.instance_uuid == claim_of(reference, node.name)
+    if phase is Phase.DEPLOY and not is_kept:
         if node.stranger:
             return None
         return refused(f"{node.name} is {node.state} in Ironic: somebody released it after it was deployed")
-    if node.state in _FAILURES.get(target, ()) and not _is_taken_back(node):
+    if node.state in _FAILURES.get(target, ()) and not is_taken_back(node):
         return refused(_failure(node))
     if phase is Phase.DEPLOY and node.state == "active":
+        if target == REBUILD and is_taken_back(node):
+            return refused(
+                f"Ironic had no free worker, and does not show whether {node.name} was rebuilt: deploy it anew"
+            )
         return NextStep(Act.SETTLE, ok=True)
     if phase is Phase.PREPARE and node.state == "available" and not node.stranger:
         return NextStep(Act.SETTLE, ok=True)
@@ -194,14 +195,15 @@ def _ended(phase: Phase, node: Node, target: str, reference: str) -> NextStep | 
 def _released(node: Node) -> NextStep | None:
     if node.is_ours:
         # Ironic takes the claim away with the deployment: this one was taken back.
-        return refused(_failure(node)) if node.state == "error" and not _is_taken_back(node) else None
+        return refused(_failure(node)) if node.state == "error" and not is_taken_back(node) else None
     if node.state in _FAILURES["deleted"]:
         return refused(_failure(node))
     # Who has it by now has got it free.
     return None if node.state in TRANSIENT and not node.instance_uuid else NextStep(Act.SETTLE, ok=True)
 
 
-def _is_taken_back(node: Node) -> bool:
+def is_taken_back(node: Node) -> bool:
+    """Whether the last change of state was taken and taken back at once, as its last error says."""
     return _BUSY in node.last_error
 
 
@@ -228,6 +230,8 @@ def _put_aside(phase: Phase, node: Node) -> str:
 
 
 def _prepare(node: Node, done: str, *, inspect: bool, taken: bool) -> NextStep:
+    if node.rebuild:
+        return NextStep(Act.SETTLE, ok=True, why="it is rebuilt when it is deployed: it needs no preparation")
     if node.state == "available":
         if node.instance_uuid:
             return _unfit(node, "prepared")
@@ -237,7 +241,7 @@ def _prepare(node: Node, done: str, *, inspect: bool, taken: bool) -> NextStep:
         return _unfit(node, "prepared")
     if target == "provide" and inspect and not (done == "provide" or (done == "inspect" and taken)):
         target = "inspect"
-    if taken and not _is_taken_back(node) and _ORDER.index(target) <= _ORDER.index(done):
+    if taken and not is_taken_back(node) and _ORDER.index(target) <= _ORDER.index(done):
         return refused(f"{node.name} is {node.state} in Ironic again: somebody stopped what Slipway began ({done})")
     return NextStep(Act.SEND, target)
 
@@ -245,6 +249,8 @@ def _prepare(node: Node, done: str, *, inspect: bool, taken: bool) -> NextStep:
 def _deploy(node: Node, reference: str) -> NextStep:
     if node.state == "available" and node.instance_uuid in ("", claim_of(reference, node.name)):
         return NextStep(Act.SEND, "active")
+    if node.rebuild:
+        return NextStep(Act.SEND, REBUILD)
     if node.state == "active" and node.is_ours:
         return NextStep(Act.SETTLE, ok=True, why="it was active already; nothing was done")
     return _unfit(node, "deployed")

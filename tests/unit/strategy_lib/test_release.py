@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strategy_lib.groups.group_plan import plan_release
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
 
 C = NodeCondition
 
@@ -15,6 +15,7 @@ C = NodeCondition
     [
         pytest.param(C.FAILED_DEPLOYMENT, False, True, True, "", id="a failed deployment is nobody's"),
         pytest.param(C.FAILED_DEPLOYMENT, False, False, False, "release_failed: false", id="the group keeps it"),
+        pytest.param(C.TO_REDEPLOY, False, True, True, "", id="what is to be written over serves nobody"),
         pytest.param(C.ALLOCATED, True, True, True, "", id="allocated by our own operation"),
         pytest.param(C.ALLOCATED, False, True, False, "somebody else's", id="allocated by somebody"),
         pytest.param(C.ALLOCATED, True, False, False, "release_failed: false", id="ours, and the group keeps it"),
@@ -23,7 +24,7 @@ C = NodeCondition
         *(
             pytest.param(condition, True, True, False, "", id=f"{condition} can be prepared")
             for condition in C
-            if condition not in (C.FAILED_DEPLOYMENT, C.ALLOCATED, C.FAILED_RELEASE)
+            if condition not in REFUSED_BY_PREPARE
         ),
     ],
 )

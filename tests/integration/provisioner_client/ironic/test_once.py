@@ -23,13 +23,34 @@ pytestmark = pytest.mark.endurance
 
 DEPLOYED = Counter(deployment_start=1, deployment_end=1)
 CLEANED = Counter(automated_cleaning_start=1, automated_cleaning_end=1)
-DONE = {
-    Phase.PREPARE: (CLEANED, "available"),
-    Phase.DEPLOY: (CLEANED + DEPLOYED, "active"),
-    Phase.DESTROY: (CLEANED + DEPLOYED + CLEANED, "available"),
-}
-CHANGES: dict[Phase, tuple[int, int]] = {Phase.PREPARE: (2, 2), Phase.DEPLOY: (1, 1), Phase.DESTROY: (1, 1)}
-"""How many requests of each kind a phase takes for one node: marks (PATCH), and changes of state (PUT)."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is done to nodes, by how many marks (PATCH) and changes of state (PUT), and what is to come of it.
+
+    `released`: they are deployed, and released for a rebuild.
+    """
+
+    name: str
+    phase: Phase
+    patches: int
+    puts: int
+    events: Counter[str]
+    state: str
+    released: bool = False
+
+
+DEPLOY = Case("dep", Phase.DEPLOY, 1, 1, CLEANED + DEPLOYED, "active")
+DESTROY = Case("des", Phase.DESTROY, 1, 1, CLEANED + DEPLOYED + CLEANED, "available")
+CASES = [
+    Case("pre", Phase.PREPARE, 2, 2, CLEANED, "available"),
+    DEPLOY,
+    DESTROY,
+    Case("reb", Phase.DEPLOY, 1, 1, CLEANED + DEPLOYED + DEPLOYED, "active", released=True),
+    # It is noted alone.
+    Case("rel", Phase.RELEASE, 1, 0, CLEANED + DEPLOYED, "active"),
+]
 LOSSES: tuple[Loss, ...] = ("answer", "request", "failure")
 
 
@@ -65,55 +86,55 @@ class Mortal:
         return sending
 
 
-def made_ready(site: IronicTestSite, phase: Phase, names: list[str]) -> None:
-    """Bring nodes to where a phase begins."""
-    if phase is Phase.PREPARE:
+def made_ready(site: IronicTestSite, case: Case, names: list[str]) -> None:
+    """Bring nodes to where a case begins."""
+    if case.phase is Phase.PREPARE:
         site.enroll(names)
         return
     site.make_available(names)
-    if phase is Phase.DESTROY:
-        client = site.client()
-        client.submit(Phase.DEPLOY, site.design(names), names, "slipway-a-1")
-        assert finish(client, "slipway-a-1").successes == set(names)
+    before = [] if case is DEPLOY else [(Phase.DEPLOY, "slipway-a-1")]
+    before += [(Phase.RELEASE, "slipway-a-1r")] if case.released else []
+    client, design = site.client(), site.design(names)
+    for phase, reference in before:
+        client.submit(phase, design, names, reference)
+        assert finish(client, reference).successes == set(names)
 
 
-def judged(site: IronicTestSite, phase: Phase, names: list[str]) -> dict[str, str]:
+def judged(site: IronicTestSite, case: Case, names: list[str]) -> dict[str, str]:
     """Return the nodes to which something else than once the right thing was done, and what."""
-    events, state = DONE[phase]
     found = {name: (site.events(name), site.node(name)["provision_state"]) for name in names}
-    return {name: f"{told}" for name, told in found.items() if told != (events, state)}
+    return {name: f"{told}" for name, told in found.items() if told != (case.events, case.state)}
 
 
-@pytest.mark.parametrize("phase", DONE)
-def test_rule_12_a_lost_answer_to_any_request(site: IronicTestSite, phase: Phase) -> None:
-    patches, puts = CHANGES[phase]
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_rule_12_a_lost_answer_to_any_request(site: IronicTestSite, case: Case) -> None:
     faults = [
         (method, after, loss)
-        for method, many in (("PATCH", patches), ("PUT", puts), ("GET", 2))
+        for method, many in (("PATCH", case.patches), ("PUT", case.puts), ("GET", 2))
         for after in range(many)
         for loss in LOSSES
     ]
-    names = [f"{phase.value[:3]}-{method}-{after}-{loss}".lower() for method, after, loss in faults]
-    made_ready(site, phase, names)
+    names = [f"{case.name}-{method}-{after}-{loss}".lower() for method, after, loss in faults]
+    made_ready(site, case, names)
 
     def act(name: str, fault: tuple[str, int, Loss]) -> bool:
         method, after, loss = fault
         with lossy_proxy(site.ironic.url, "/v1/") as way:
             client, reference = site.client(way.url), f"slipway-a-2{name}"
             way.lose(method, loss, after=after)
-            client.submit(phase, site.design([name]), [name], reference)
+            client.submit(case.phase, site.design([name]), [name], reference)
             return finish(client, reference).successes == {name}
 
     with ThreadPoolExecutor(len(faults)) as threads:
         assert all(threads.map(act, names, faults))
-    assert judged(site, phase, names) == {}
+    assert judged(site, case, names) == {}
 
 
-@pytest.mark.parametrize("phase", DONE)
-def test_rule_12_a_kill_between_any_two_requests(site: IronicTestSite, phase: Phase) -> None:
-    kills = [(at, when) for at in range(1, sum(CHANGES[phase]) + 1) for when in ("before", "after")]
-    names = [f"k{phase.value[:3]}-{at}-{when}" for at, when in kills]
-    made_ready(site, phase, names)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_rule_12_a_kill_between_any_two_requests(site: IronicTestSite, case: Case) -> None:
+    kills = [(at, when) for at in range(1, case.patches + case.puts + 1) for when in ("before", "after")]
+    names = [f"k{case.name}-{at}-{when}" for at, when in kills]
+    made_ready(site, case, names)
     survived = []
 
     def act(name: str, kill: tuple[int, str]) -> bool:
@@ -122,7 +143,7 @@ def test_rule_12_a_kill_between_any_two_requests(site: IronicTestSite, phase: Ph
         mortal = Mortal(first, *kill)
         is_submitted = False
         try:
-            first.submit(phase, design, [name], reference)
+            first.submit(case.phase, design, [name], reference)
             is_submitted = True
             finish(first, reference)
             survived.append((name, mortal.sent))
@@ -130,29 +151,29 @@ def test_rule_12_a_kill_between_any_two_requests(site: IronicTestSite, phase: Ph
             pass
         second = site.client()
         if not is_submitted:
-            second.submit(phase, design, [name], reference)
+            second.submit(case.phase, design, [name], reference)
         return finish(second, reference, design).successes == {name}
 
     with ThreadPoolExecutor(len(kills)) as threads:
         assert all(threads.map(act, names, kills))
     assert survived == [], "each is killed"
-    assert judged(site, phase, names) == {}
+    assert judged(site, case, names) == {}
 
 
 def test_rule_12_two_processes_at_once(site: IronicTestSite) -> None:
     names = [f"n{number}" for number in range(6)]
     site.make_available(names)
     design = site.design(names)
-    for phase, reference in ((Phase.DEPLOY, "slipway-a-1"), (Phase.DESTROY, "slipway-a-2")):
+    for case, reference in ((DEPLOY, "slipway-a-1"), (DESTROY, "slipway-a-2")):
         clients = [site.client() for _ in range(2)]
 
-        def act(client: IronicProvisioner, phase: Phase = phase, reference: str = reference) -> bool:
+        def act(client: IronicProvisioner, phase: Phase = case.phase, reference: str = reference) -> bool:
             client.submit(phase, design, names, reference)
             return finish(client, reference).successes == set(names)
 
         with ThreadPoolExecutor(2) as threads:
             assert all(threads.map(act, clients))
-        assert judged(site, phase, names) == {}
+        assert judged(site, case, names) == {}
 
 
 def test_a_task_is_found_and_the_evidence_is_the_same_in_every_process(site: IronicTestSite) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from design_rendering.kinds.slipway_nodes import Bmc, SlipwayNode
-from provisioner_client.ironic.deploy_info import configdrive_of, driver_info_of, instance_info_of, new_node_of
+from provisioner_client.ironic.deploy_info import (
+    configdrive_of,
+    driver_info_of,
+    instance_info_of,
+    new_node_of,
+    rebuild_of,
+)
 
 IMAGE = "https://images/a"
 DIGITS = "0" * 64
@@ -54,6 +61,28 @@ DIGITS = "0" * 64
 )
 def test_what_is_deployed(node: SlipwayNode, expected: dict[str, Any]) -> None:
     assert instance_info_of(node, "d", "https://sums") == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_enough"),
+    [
+        ({}, True),
+        ({"image": "https://images/b", "checksum": "https://sums", "kernel": "k", "ramdisk": "r"}, True),
+        ({"user_data": "#!", "network_data": {"links": []}, "tags": frozenset({"a"}), "erase": "none"}, True),
+        ({"root_device": {"size": 200}}, False),
+        ({"root_device": None}, False),
+        ({"root_gb": 30}, False),
+        ({"capabilities": {"boot_mode": "uefi"}}, False),
+        ({"traits": frozenset({"CUSTOM_A", "CUSTOM_B"})}, False),
+        ({"erase": "full"}, False),
+    ],
+)
+def test_rule_21_which_fields_a_rebuild_brings_about(wanted: dict[str, Any], is_enough: bool) -> None:
+    there = SlipwayNode("n1", image=IMAGE, root_gb=20, root_device={"size": 100}, traits=frozenset({"CUSTOM_A"}))
+    # Ironic notes more of what it has deployed.
+    info = instance_info_of(there) | {"image_type": "whole-disk", "configdrive": "******"}
+    assert bool(rebuild_of(replace(there, **wanted), info)) == is_enough
+    assert rebuild_of(there, {}) == "", "nothing says what is there"
 
 
 def test_what_the_machine_finds_at_its_first_boot() -> None:

@@ -226,5 +226,39 @@ def test_a_claim_proves_a_deploy_whose_mark_somebody_has_taken_away() -> None:
     assert told(next_step(Phase.DEPLOY, with_mark(bare, EARLIER), EARLIER)) == "no"
 
 
+def rebuilding(state: str, step: str = "", *, taken: bool = False, claim: str = OLD_CLAIM, error: str = "") -> Node:
+    """Return a node of a deploy that a release has left as it was."""
+    mark = Mark(REFERENCE, "deploy_nodes", step, (THEN if taken else NOW).isoformat(), claim=EARLIER, rebuild="0a")
+    return Node("u1", "n1", state, instance_uuid=claim, mark=mark, provision_updated_at=NOW, last_error=error)
+
+
+@pytest.mark.parametrize(
+    ("known", "due"),
+    [
+        (rebuilding("active"), "rebuild"),
+        (rebuilding("active", "rebuild"), "rebuild"),
+        (rebuilding("deploying", "rebuild", taken=True), "wait"),
+        (rebuilding("active", "rebuild", taken=True), "ok"),
+        (rebuilding("deploy failed", "rebuild", taken=True), "no"),
+        (rebuilding("active", "rebuild", taken=True, claim=STRANGER), "no"),
+        (rebuilding("active", "rebuild", taken=True, claim=""), "no"),
+        (rebuilding("available", "rebuild", taken=True, claim=""), "no"),
+        # It is active before and after: what was taken back may have been done.
+        (rebuilding("active", "rebuild", taken=True, error="No free conductor workers available"), "no"),
+        (rebuilding("active", claim=STRANGER), "no"),
+        (rebuilding("active", claim=""), "no"),
+    ],
+)
+def test_what_is_to_be_rebuilt_is_deployed_by_that(known: Node, due: str) -> None:
+    assert told(next_step(Phase.DEPLOY, known, REFERENCE)) == due
+
+
+def test_what_is_to_be_rebuilt_needs_no_preparation_and_can_be_destroyed() -> None:
+    known = rebuilding("active")
+    assert told(next_step(Phase.PREPARE, known, REFERENCE)) == "ok"
+    assert told(next_step(Phase.DESTROY, known, REFERENCE)) == "deleted"
+    assert told(next_step(Phase.RELEASE, known, REFERENCE)) == "deleted"
+
+
 def test_a_node_that_is_gone() -> None:
     assert told(next_step(Phase.DEPLOY, None, REFERENCE)) == "no"

@@ -47,6 +47,30 @@ def marked(**more: Any) -> dict[str, Any]:
             id="our claim, and a later task",
         ),
         pytest.param(
+            data("active", instance_uuid=CLAIM, extra=marked(claim=REFERENCE, rebuild="0a")),
+            NodeCondition.TO_REDEPLOY,
+            "active, to be rebuilt",
+            id="our claim, and a release that left it to be written over",
+        ),
+        pytest.param(
+            data("active", instance_uuid=CLAIM, extra=marked(claim=REFERENCE, rebuild="0a", step="rebuild", since="")),
+            NodeCondition.TO_REDEPLOY,
+            "active, to be rebuilt",
+            id="our claim, and a rebuild that was not taken yet",
+        ),
+        pytest.param(
+            data("active", instance_uuid=CLAIM, extra=marked(claim=REFERENCE, rebuild="0a", step="rebuild", since="x")),
+            NodeCondition.DEPLOYED,
+            "active",
+            id="our claim, and a rebuild that is over",
+        ),
+        pytest.param(
+            data("active", instance_uuid=STRANGER, extra=marked(claim=REFERENCE, rebuild="0a")),
+            NodeCondition.OTHER,
+            f"active, owned by instance {STRANGER}",
+            id="it changed hands while it was to be rebuilt",
+        ),
+        pytest.param(
             data("active", instance_uuid=CLAIM),
             NodeCondition.OTHER,
             f"active, owned by instance {CLAIM}",

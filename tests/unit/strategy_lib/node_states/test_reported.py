@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from provisioner_client.ironic.node import ADOPTED, read_node
+from provisioner_client.ironic.node import ADOPTED, MARK, Mark, read_node
 from provisioner_client.maas.machine import STATUS_NAMES, Machine, Status
 from provisioner_client.simulator.machines import MachineStatus
 from strategy_lib.node_states.generated import NodeAvailability
@@ -16,6 +16,7 @@ from strategy_lib.outcome import (
     IRONIC_WORDS,
     LISTED,
     OWNED_BY,
+    TO_BE_REBUILT,
     Evidence,
     Lister,
     NodeCondition,
@@ -62,6 +63,7 @@ def test_what_a_person_puts_aside_in_ironic_is_as_up_as_it_was() -> None:
     assert reported_state("active, in maintenance: a new fan", "on", UP) == Reported(UP)
     assert reported_state("active, in maintenance", "off", UP) == Reported(DOWN, "active, in maintenance, power off")
     assert reported_state("active, retired", "on", UP) == Reported(UP)
+    assert reported_state("active, to be rebuilt", "on", UP) == Reported(UP)
     assert not reported_state("available, in maintenance: owned by nobody", None, UP).undefined
 
 
@@ -148,9 +150,11 @@ def listed_by_maas(word: str) -> NodeCondition:
 
 
 def listed_by_ironic(word: str) -> NodeCondition:
-    state, put_aside, _ = word.partition(IN_MAINTENANCE)
+    state, rebuild, _ = word.partition(TO_BE_REBUILT)
+    state, put_aside, _ = state.partition(IN_MAINTENANCE)
     # What is deployed is ours.
-    claim = {"instance_uuid": "i", "extra": {ADOPTED: "i"}} if state == "active" else {}
+    mark = {MARK: Mark("r", "destroy_nodes", ok=True, rebuild="0a").data()} if rebuild else {}
+    claim = {"instance_uuid": "i", "extra": {ADOPTED: "i", **mark}} if state == "active" else {}
     return read_node({"uuid": "u", "provision_state": state, "maintenance": bool(put_aside), **claim}).condition
 
 
@@ -175,11 +179,11 @@ def test_rule_13_the_table_has_every_state_of_a_list() -> None:
     words = {status.value.lower() for status in MachineStatus}
     assert set(documented("in the list")) == words | {HALF_RELEASED, ANY_OTHER}
     put_aside = f"available{IN_MAINTENANCE}"
-    assert set(documented("in Ironic's list")) == {*IRONIC_WORDS, put_aside, ANY_OTHER}
+    assert set(documented("in Ironic's list")) == {*IRONIC_WORDS, put_aside, f"active{TO_BE_REBUILT}", ANY_OTHER}
     assert set(STATUS_NAMES) == words
     assert set(STATUS_NAMES.values()) == set(Status)
     listed = set(NodeCondition) - {NodeCondition.NOT_LISTED, NodeCondition.LISTED_TWICE}
-    assert {condition_of(word) for word in words} == listed - {NodeCondition.OTHER}
+    assert {condition_of(word) for word in words} == listed - {NodeCondition.OTHER, NodeCondition.TO_REDEPLOY}
     for lister, phase in COLUMNS:
         assert set(LISTED[lister][phase]) == listed
         assert LISTED[lister][phase][NodeCondition.OTHER] is not Says.PROVES
