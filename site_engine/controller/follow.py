@@ -16,7 +16,7 @@ from typing import Final
 from provisioner_client.errors import ProvisionerError
 from provisioner_client.protocol import Provisioner
 from site_engine.controller.controller import Controller, Job, each_site
-from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError
+from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, NoConnection, SettingsError
 from site_engine.log_messages import TaskLog
 from site_engine.operations.reconcile import await_unfinished, record_late_result
 from site_engine.operations.run import OperationRun
@@ -97,6 +97,8 @@ def follow_site(
 def compare_site(store: SiteStore, site: str, connect: Callable[[], Provisioner]) -> str | None:
     """Compare the store with what a site's provisioner shows of it: who knows more holds all (rule 61).
 
+    A site that certainly has no connection any more is passed over: nothing is sent there, and it holds up no other.
+
     Parameters
     ----------
     connect : gives a client for the site's connection, which is closed here.
@@ -109,6 +111,8 @@ def compare_site(store: SiteStore, site: str, connect: Callable[[], Provisioner]
     try:
         with closing(connect()) as provisioner:
             newest = provisioner.newest_op(store.home.incarnation())
+    except NoConnection:
+        newest = None
     except (ProvisionerError, SettingsError, ConnectionLookupFailed) as error:
         return f"the store is not compared with the provisioner: {error}"
     store.home.note_compared(site, newest)

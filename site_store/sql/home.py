@@ -29,7 +29,8 @@ _WHY: Final = {
     NEWER: "this store was put back: a provisioner has a task of its own that is newer than all that it knows, and "
     "nothing is sent; run `slipway store restored`",
     FAILOVER: "a replica of the database took over, which may lack the newest: nothing is sent until the controller "
-    "has compared each site's provisioner with it, which it does by itself; or run `slipway store restored`",
+    "has compared each site's provisioner with it, of those that have a connection, which it does by itself; or run "
+    "`slipway store restored`",
 }
 
 # A managed PostgreSQL may keep its system identifier to itself: then the other two count. The table's number is that

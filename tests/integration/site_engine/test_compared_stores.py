@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from provisioner_client.protocol import Provisioner
 from site_engine.controller.controller import Controller, Job
-from site_engine.controller.follow import FOLLOW_EVERY, Followed, follow_unfinished
+from site_engine.controller.follow import FOLLOW_EVERY, Followed, compare_site, follow_unfinished
+from site_engine.errors import ConnectionLookupFailed, NoConnection
 from site_store import Lease, SiteStore
 from tests.support.driving import Begin
 from tests.support.fake_clock import FakeClock
@@ -63,5 +65,31 @@ def test_a_failover_of_a_store_by_which_nothing_was_sent_ends_by_itself(
     assert store.home.is_failover()
     leader = Controller(store, "one", [follow_unfinished(follow)], lambda: clock.now().timestamp())
     leader.look()
+    leader.give_up()
+    assert store.home.held() is None
+
+
+@pytest.mark.usefixtures("sent")
+def test_a_failover_waits_for_no_site_whose_connection_was_deleted(
+    store: SiteStore, store_url: str, clock: FakeClock
+) -> None:
+    found = dict[str, Exception]()
+
+    def follow(name: str, _: Lease, compare: bool) -> Followed:
+        def connect() -> Provisioner:
+            raise found[name]
+
+        return Followed(problem=compare_site(store, name, connect) if compare else None)
+
+    administer(store_url, "SET session_replication_role = replica", "UPDATE store_state SET timeline = timeline + 1")
+    leader = Controller(store, "one", [follow_unfinished(follow)], lambda: clock.now().timestamp())
+    gone = NoConnection("alpha", "slipway_provisioner_alpha", "slipway_provisioner", ["drydock"])
+    found |= {"alpha": gone, "beta": ConnectionLookupFailed("Airflow does not answer")}
+    leader.look()
+    assert "took over" in str(store.home.held()), "whether beta has a connection is not known"
+    found["beta"] = NoConnection("beta", "slipway_provisioner_beta", "slipway_provisioner", ["drydock"])
+    for _ in range(20):
+        clock.sleep(FOLLOW_EVERY / 10)
+        leader.look()
     leader.give_up()
     assert store.home.held() is None
