@@ -18,11 +18,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from psycopg.conninfo import make_conninfo
 from sqlalchemy import URL, Connection, text
 
 from site_store.sql.address import describe, resolve
 from site_store.sql.database import Database
 from site_store.sql.errors import StoreError
+from site_store.sql.postgresql import is_pooled
 from site_store.sql.schema_version import VERSION_TABLE
 from site_store.sql.sealing import Sealing, print_of, read_keys
 
@@ -118,6 +120,11 @@ def restore(
     with _opened(address) as database:
         version, schema, _ = database.read(_facts)
         there = database.read(_tables)
+        if database.read(lambda tx: is_pooled(tx.connection.driver_connection)):
+            raise BackupError(
+                f"a pooler stands before the {database.name}, and would give others what pg_restore sets for its own "
+                "session: name the server's own address (--url)"
+            )
     program = _program("pg_restore", version, environment)
     listed = _listed(file, program, environment)
     found = {(match[1], match[2]) for line in listed if (match := _TABLE.match(line)) is not None}
@@ -302,11 +309,12 @@ def _run(command: Sequence[str], address: URL | None, environment: Mapping[str, 
     """Run a program; return what it says. Raises `BackupError` with its own first words."""
     variables = dict(os.environ if environment is None else environment)
     if address is not None:
-        password = address.password or address.query.get("password")
-        if password is not None:
-            variables["PGPASSWORD"] = str(password)
-        plain = address._replace(drivername="postgresql", password=None).difference_update_query(_SECRETS)
-        command = [command[0], f"--dbname={plain.render_as_string(hide_password=False)}", *command[1:]]
+        # As the driver is told it: several hosts, too.
+        _, parts = address.get_dialect()().create_connect_args(address)
+        if parts.get("password") is not None:
+            variables["PGPASSWORD"] = str(parts["password"])
+        plain = make_conninfo(**{name: value for name, value in parts.items() if name not in _SECRETS})
+        command = [command[0], f"--dbname={plain}", *command[1:]]
     try:
         ended = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, capture_output=True)
     except OSError as error:

@@ -15,6 +15,9 @@ from strategy_lib.settings import SLIPWAY_DATABASE_URL, SLIPWAY_HOME
 URL_FILE = "store.url"
 """A home's file with the URL of its database: `slipway up` writes it."""
 
+SEVERAL = "postgresql://user:password@/slipway?host=one:5432&host=two:5432&target_session_attrs=read-write"
+"""How several servers are named, of which the one that takes writes is used."""
+
 _DRIVERS = {
     "postgres": "postgresql+psycopg",
     "postgresql": "postgresql+psycopg",
@@ -47,7 +50,8 @@ def resolve(url: str | None = None, environment: Mapping[str, str] | None = None
         parsed = make_url(given)
     except (ArgumentError, ValueError):
         raise StoreNotConfigured(
-            f"{origin} cannot be read: it should look like postgresql://user:password@host:5432/slipway"
+            f"{origin} cannot be read: it should look like postgresql://user:password@host:5432/slipway, and with "
+            f"several servers like {SEVERAL}"
         ) from None
     if "@" in (parsed.host or ""):
         # What stands there is the end of the password: no message may show it.
@@ -75,9 +79,14 @@ def _home_url(file: Path) -> str:
 
 def describe(url: URL) -> str:
     """Name the database for people: no user's password, and no query, which may hold one."""
-    host = url.host or url.query.get("host") or "the local server"
     port = f":{url.port}" if url.port else ""
-    return f"PostgreSQL database {url.database!r} on {host}{port}"
+    return f"PostgreSQL database {url.database!r} on {hosts_of(url) or 'the local server'}{port}"
+
+
+def hosts_of(url: URL) -> str:
+    """Return the host of a database's server, or the folder of its socket; of several all, with their ports."""
+    named = url.query.get("host", "")
+    return url.host or (named if isinstance(named, str) else ", ".join(named))
 
 
 def server_of(url: str | None) -> str | None:
@@ -92,4 +101,4 @@ def server_of(url: str | None) -> str | None:
     except (ArgumentError, ValueError, StoreNotConfigured):
         return None
     port = parsed.port or parsed.query.get("port") or 5432
-    return f"{parsed.host or parsed.query.get('host') or 'this machine'}:{port}"
+    return f"{hosts_of(parsed) or 'this machine'}:{port}"

@@ -16,15 +16,15 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg.abc import PQGen
 from psycopg.pq import TransactionStatus
-from sqlalchemy import URL, Connection, Engine, Pool, Table, create_engine, event
+from sqlalchemy import URL, Connection, Engine, Pool, Table, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from site_store.sql import fence
 from site_store.sql.address import describe
-from site_store.sql.errors import SchemaNotCurrent, StoreError, ValueRefused
-from site_store.sql.postgresql import analyse, database_time, given_clock, known_rows
+from site_store.sql.errors import SchemaNotCurrent, StoreError, StoreUnavailable, ValueRefused
+from site_store.sql.postgresql import analyse, database_time, given_clock, is_pooled, known_rows
 from site_store.sql.sealing import Sealing
-from site_store.sql.unreachable import explain
+from site_store.sql.unreachable import explain, no_writes
 
 T = TypeVar("T")
 
@@ -49,6 +49,7 @@ _KEPT_CONNECTIONS = 8
 _RETRIED_SQLSTATES = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 _LIMIT_EXCEEDED = "54"
 _ENDED_FOR_SILENCE = "25P03"
+_READ_ONLY = "25006"
 
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 _inherited: list[Pool] = []
@@ -180,6 +181,9 @@ class Database:
         reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
         if getattr(error.orig, "sqlstate", None) == fence.REFUSED:
             return SchemaNotCurrent(f"the {self.name} refuses it: {reason}")
+        if getattr(error.orig, "sqlstate", None) == _READ_ONLY:
+            what, fix = no_writes(self.url)
+            return StoreUnavailable(f"the {self.name} cannot be used: {what}", fix)
         # What is larger than can be indexed is an OperationalError too, and does not get smaller by repetition.
         wrong = str(getattr(error.orig, "sqlstate", None) or "").startswith(_LIMIT_EXCEEDED)
         ended = getattr(error.orig, "sqlstate", None) == _ENDED_FOR_SILENCE
@@ -240,6 +244,27 @@ def _engine(url: URL, bounded: bool, idle_seconds: float | None = None) -> Engin
         pool_recycle=1800,
         connect_args={key: value for key, value in _POSTGRESQL_DEFAULTS.items() if key not in url.query},
     )
+    limits = _limits(url, bounded, idle_seconds)
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: Any, _record: Any) -> None:
+        if is_pooled(connection):
+            # Each transaction may have another connection of the pooler's, on which others have prepared statements.
+            connection.prepare_threshold = None
+        else:
+            # Not among the options of the connection: poolers refuse those.
+            for setting, value in limits.items():
+                connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
+        connection.commit()
+
+    @event.listens_for(engine, "begin")
+    def begun(tx: Connection) -> None:
+        pooled = tx.connection.driver_connection.prepare_threshold is None  # type: ignore[union-attr]
+        if pooled and tx.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
+            # What is set for the session would stay with whoever has this connection next.
+            for setting, value in limits.items():
+                tx.execute(text("SELECT set_config(:setting, :value, true)"), {"setting": setting, "value": value})
+
     if not bounded:
         return engine
 
@@ -247,16 +272,17 @@ def _engine(url: URL, bounded: bool, idle_seconds: float | None = None) -> Engin
     def connect(_dialect: Any, _record: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
         return _BoundedConnection.connect(*arguments, **options)
 
-    @event.listens_for(engine, "connect")
-    def connected(connection: Any, _record: Any) -> None:
-        # Not among the options of the connection: poolers refuse those.
-        if "statement_timeout" not in str(url.query.get("options", "")):
-            connection.execute(f"SET statement_timeout = '{STATEMENT_SECONDS}s'")
-        if idle_seconds is not None:
-            connection.execute(f"SET idle_in_transaction_session_timeout = '{round(idle_seconds * 1000)}ms'")
-        connection.commit()
-
     return engine
+
+
+def _limits(url: URL, bounded: bool, idle_seconds: float | None) -> dict[str, str]:
+    """Return PostgreSQL's settings that end what takes too long."""
+    found = {}
+    if bounded and "statement_timeout" not in str(url.query.get("options", "")):
+        found["statement_timeout"] = f"{STATEMENT_SECONDS}s"
+    if bounded and idle_seconds is not None:
+        found["idle_in_transaction_session_timeout"] = f"{round(idle_seconds * 1000)}ms"
+    return found
 
 
 class OneMoment(Database):

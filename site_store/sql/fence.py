@@ -28,6 +28,10 @@ CREATE OR REPLACE FUNCTION slipway_may_write(version text) RETURNS timestamptz L
 DECLARE
     lowest text;
 BEGIN
+    IF current_setting('transaction_read_only')::boolean THEN
+        -- A replica, too: who only asks whether something may be sent must not take it for the server.
+        RAISE read_only_sql_transaction USING MESSAGE = 'this server takes no writes';
+    END IF;
     PERFORM pg_advisory_xact_lock_shared({_LOCK});
     SELECT writes_from INTO lowest FROM store_state;
     IF lowest IS NULL THEN

@@ -42,6 +42,12 @@ def one_at_a_time(tx: Connection, what: str) -> None:
     tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"slipway: {what}", 0))))
 
 
+def is_pooled(connection: Any) -> bool:
+    """Whether a pooler stands before the server of a driver's connection: it gives its clients numbers of its own."""
+    (pid,) = connection.execute("SELECT pg_backend_pid()").fetchone()
+    return bool(connection.info.backend_pid != pid)
+
+
 def database_time(tx: Connection) -> datetime:
     """Return the time of the database's machine: what several machines compare is measured by this clock alone."""
     found: datetime = tx.execute(select(clock())).scalar_one()

@@ -11,6 +11,7 @@ from typing import Final
 
 from sqlalchemy import URL
 
+from site_store.sql.address import SEVERAL, hosts_of
 from site_store.sql.errors import StoreUnavailable
 
 _PLAIN: Final = re.compile(r"[a-z_][a-z0-9_]*")
@@ -94,14 +95,24 @@ def _full(_: URL) -> tuple[str, str]:
 
 
 def _no_name(url: URL) -> tuple[str, str]:
+    host = hosts_of(url)
     return (
-        f"the name {url.host!r} does not resolve on this machine",
-        f"correct the host in {_VARIABLE}, or this machine's DNS or /etc/hosts (`getent hosts {url.host}` shows it)",
+        f"the name {host!r} does not resolve on this machine",
+        f"correct the host in {_VARIABLE}, or this machine's DNS or /etc/hosts (`getent hosts {host}` shows it)",
+    )
+
+
+def no_writes(_: URL) -> tuple[str, str]:
+    """Say that a server lets nobody write, and what to do."""
+    return (
+        "the server takes no writes: it is a replica, or was set to read only",
+        f"{_LATER} where another one is about to take over; else name the one that does in {_VARIABLE}, or several: "
+        f"{SEVERAL}",
     )
 
 
 def _nobody_listens(url: URL) -> tuple[str, str]:
-    at = f"{url.host}, port {url.port or 5432}"
+    at = f"{url.host}, port {url.port or 5432}" if url.host else hosts_of(url)
     return (
         f"nobody listens at {at}",
         f"start PostgreSQL there, and look at its listen_addresses and port; or correct host and port in {_VARIABLE}",
@@ -109,7 +120,7 @@ def _nobody_listens(url: URL) -> tuple[str, str]:
 
 
 def _no_socket(url: URL) -> tuple[str, str]:
-    folder = url.query.get("host") or url.host or "its usual folder"
+    folder = hosts_of(url) or "its usual folder"
     return (
         f"PostgreSQL does not run on this machine, by its socket in {folder}",
         f"start it (one that Slipway brought: `slipway up`), or name another one in {_VARIABLE}",
@@ -117,7 +128,7 @@ def _no_socket(url: URL) -> tuple[str, str]:
 
 
 def _no_answer(url: URL) -> tuple[str, str]:
-    host, port = url.host or url.query.get("host") or "the local server", url.port or 5432
+    host, port = hosts_of(url) or "the local server", url.port or 5432
     return (
         f"{host} does not answer on port {port}",
         f"{_LATER}; where that stays so, see whether that machine is up, and whether a firewall lets this one reach "
@@ -154,6 +165,7 @@ _CAUSES: Final[tuple[tuple[str, _Cause], ...]] = (
     (r"permission denied for database", _no_connect),
     (r"too many (clients|connections)|remaining connection slots", _full),
     (r"the database system is ", _starting),
+    (r"session is read-only|server is in hot standby", no_writes),
     (r"server does not support SSL", _no_tls),
     (r"certificate verify failed|root certificate file|does not match host name", _not_trusted),
     (r"failed to resolve host|could not translate host name", _no_name),

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, select, text
 
 from site_store.records import Lease
-from site_store.sql.postgresql import clock, insert
+from site_store.sql.postgresql import clock, insert, is_pooled
 from site_store.sql.rows import filled, moment, plain
 from site_store.status.leases import LedRepository
 from site_store.tables import process, store_state
@@ -124,10 +124,7 @@ class Processes(LedRepository):
 
         def work(tx: Connection) -> ServerFacts:
             allowed = int(tx.scalar(text("SELECT current_setting('max_connections')")) or 0)
-            pid = tx.scalar(text("SELECT pg_backend_pid()"))
-            # A pooler gives its clients numbers of its own.
-            made = tx.connection.driver_connection
-            return ServerFacts(allowed, made is not None and made.info.backend_pid != pid)
+            return ServerFacts(allowed, is_pooled(tx.connection.driver_connection))
 
         return self._database.read(work)
 

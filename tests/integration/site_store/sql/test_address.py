@@ -67,6 +67,16 @@ def test_a_database_is_named_without_its_password() -> None:
     assert describe(url) == "PostgreSQL database 'slipway' on db.example:5433"
 
 
+def test_several_servers_are_named_each_with_its_port_and_how_that_is_done_is_said() -> None:
+    url = resolve(f"postgresql://ann:{SECRET}@/slipway?host=one:5432&host=two:5433")
+    assert describe(url) == "PostgreSQL database 'slipway' on one:5432, two:5433"
+    with pytest.raises(
+        StoreNotConfigured, match=r"several servers like .*\?host=one:5432&host=two:5432&target_"
+    ) as told:
+        resolve(f"postgresql://ann:{SECRET}@one:5432,two:5433/slipway")
+    assert SECRET not in str(told.value)
+
+
 def test_a_database_that_cannot_be_reached_is_trouble_on_the_way() -> None:
     with pytest.raises(StoreUnavailable, match="nobody listens at ") as caught:
         SiteStore.open(f"postgresql://ann:{SECRET}@127.0.0.1:1/slipway")

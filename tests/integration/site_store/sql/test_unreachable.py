@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from sqlalchemy import make_url
 
 from site_store import SiteStore, StoreUnavailable
+from site_store.backups import back_up
 from site_store.sql.address import resolve
 from site_store.sql.unreachable import explain, quoted
 from slipway_cli.main import main
@@ -115,6 +116,7 @@ def test_a_server_that_is_silent() -> None:
     [
         ("FATAL:  sorry, too many clients already", "no connection left"),
         ("FATAL:  the database system is starting up", "just starting or stopping"),
+        ("session is read-only", "takes no writes: it is a replica"),
         ("server does not support SSL, but SSL was required", "has no TLS"),
         ("SSL error: certificate verify failed", "not trusted here"),
         ("FATAL:  Datenbank »slipway« existiert nicht", "at the moment (connection failed: FATAL:  Datenbank"),
@@ -125,6 +127,27 @@ def test_other_words_of_a_server(words: str, what: str) -> None:
     found = explain(resolve("postgresql://ann@h/d"), "database", error)
     assert what in found.what
     assert str(copy.copy(found)) == str(found), "it survives the way between processes"
+
+
+def test_a_server_that_takes_no_writes_is_waited_for_and_lets_nobody_send(url: str) -> None:
+    with SiteStore.open(f"{url}&options=-cdefault_transaction_read_only%3Don") as replica:
+        with pytest.raises(StoreUnavailable, match="takes no writes") as caught:
+            replica.events.add("north", "kind", "said")
+        assert "host=one:5432&host=two:5432&target_session_attrs=read-write" in caught.value.fix
+        with pytest.raises(StoreUnavailable, match="takes no writes"):
+            replica.home.require_own()
+        assert replica.home.held() is None, "it may be read from"
+
+
+def test_of_several_servers_one_that_is_down_is_passed_over(url: str, tmp_path: Path) -> None:
+    parsed = make_url(url)
+    down = f"postgresql://postgres:@/{parsed.database}?host=127.0.0.1:9&host={tmp_path}:5432"
+    found = said(down)
+    assert f"database {parsed.database!r} on 127.0.0.1:9, {tmp_path}:5432 cannot be used" in found.what
+    several = f"{down}&host={parsed.query['host']}:5432&target_session_attrs=read-write"
+    with SiteStore.open(several) as store:
+        store.events.add("north", "kind", "said")
+    assert back_up(tmp_path / "backup", several).size > 0
 
 
 def test_an_error_within_a_session_is_not_taken_for_one_of_the_way_there() -> None:
