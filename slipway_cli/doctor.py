@@ -84,6 +84,9 @@ def _of_store(store: SiteStore) -> dict[str, Any]:
         "server": store.processes.server(),
         "checks": store.checks.all(),
         "controller_leads": led is not None and led.expires_at > now,
+        "unnamed": {
+            site: nodes for site, nodes in store.nodes.unnamed().items() if store.revisions.settings(site).health_url
+        },
     }
 
 

@@ -64,6 +64,7 @@ class Facts:
     controller_leads : whether a controller leads now: what checks found before is old.
     health : what is wrong with each of Airflow's components, by what Airflow says.
     provisioners : sites, and what is wrong with the provisioner of each.
+    unnamed : sites whose nodes are asked, and the nodes of each that sign by version 1 (rule 63).
     not_looked_at : what was not asked, and why.
     """
 
@@ -81,6 +82,7 @@ class Facts:
     dags: DagFacts | None = None
     health: Mapping[str, str | None] | None = None
     provisioners: Mapping[str, str | None] | None = None
+    unnamed: Mapping[str, Sequence[str]] = field(default_factory=dict)
     not_looked_at: Sequence[str] = ()
 
     def counted(self, *roles: str) -> list[ProcessRecord]:

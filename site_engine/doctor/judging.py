@@ -9,12 +9,13 @@ from site_engine.doctor.processes import judge_processes
 from site_engine.doctor.settings import judge_settings
 from site_engine.kinds import KINDS
 from site_store.status.leases import DESIGN, RIGHTS
-from strategy_lib.settings import SLIPWAY_STORE_KEYS_FILE
+from strategy_lib.settings import SLIPWAY_NODE_SIGNATURES, SLIPWAY_STORE_KEYS_FILE
 
 _DAGS = frozenset((*KINDS, "notify"))
 _PROVISIONER = "provisioner of site "
 _COMPONENT = "airflow: "
 _UPGRADE = "slipway store upgrade"
+_MOST_NAMED = 5
 
 
 def judge(facts: Facts) -> Report:
@@ -40,6 +41,7 @@ def _all(facts: Facts) -> Iterator[Finding]:
         yield from judge_processes(facts)
         yield from judge_settings(facts)
         yield from _checks(facts)
+        yield from _agents(facts)
     if facts.api_problem is not None:
         yield Finding(
             Level.ERROR, facts.api_problem, "nobody can be served", "airflow api-server   (or name another server)"
@@ -109,6 +111,18 @@ def _checks(facts: Facts) -> Iterator[Finding]:
         else:
             why, fix = "the controller cannot do that part of its work", "the controller's log has more"
         yield Finding(Level.ERROR, f"{check.subject}: {check.problem} ({since})", why, fix)
+
+
+def _agents(facts: Facts) -> Iterator[Finding]:
+    for site, nodes in facts.unnamed.items():
+        named = f"{', '.join(nodes[:_MOST_NAMED])}{', …' if len(nodes) > _MOST_NAMED else ''}"
+        yield Finding(
+            Level.WARNING,
+            f"{'1 node' if len(nodes) == 1 else f'{len(nodes)} nodes'} of site {site} sign by version 1 ({named})",
+            "such an answer does not name its node: another node's, at a wrong address or from between, passes for it",
+            f"put the present agent on {'it' if len(nodes) == 1 else 'them'}; then {SLIPWAY_NODE_SIGNATURES.name}=2   "
+            "(for controllers, workers and triggerers)",
+        )
 
 
 def _connection(site: str) -> str:

@@ -88,6 +88,14 @@ class Nodes(Repository):
             return frozenset()
         return self._transact(work)
 
+    def unnamed(self) -> dict[str, list[str]]:
+        """Return the wanted nodes whose agents sign by version 1 alone, by their sites (rule 63)."""
+        query = select(node.c.site, node.c.name).where(node.c.signed == 1, node.c.wanted_digest.is_not(None))
+        found: dict[str, list[str]] = {}
+        for site, name in self._database.read_once(lambda tx: tx.execute(query.order_by(*node.primary_key)).all()):
+            found.setdefault(site, []).append(name)
+        return found
+
     def of_site(self, site: str) -> list[NodeRow]:
         """Return all nodes that the site has or had, by name."""
         query = select(node).where(node.c.site == site).order_by(node.c.name)

@@ -12,6 +12,8 @@ from click.testing import CliRunner
 from site_store import ProcessNote, Role, SiteStore
 from site_store.sql.fence import CURRENT
 from slipway_cli.main import main
+from tests.support.revisions import commit_design
+from tests.support.sites import document, group, node, site
 from tests.support.stores import empty_database, new_store
 
 
@@ -75,3 +77,17 @@ def test_processes_are_judged_and_no_server_is_no_finding(monkeypatch: pytest.Mo
         held = str(store.home.held())
         assert held in [finding["what"] for finding in data(monkeypatch, url)["findings"]]
         store._database.write(lambda tx: tx.exec_driver_sql("UPDATE store_state SET database_id = slipway_database()"))
+
+
+def test_rule_63_nodes_whose_agents_do_not_name_them_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    design = site([node("n1"), node("n2")], [group("g", ["n1", "n2"])])
+    asks = {"node_states": {"health_url": "http://{address}:9650/state"}}
+    asking = f"{design}---\n{json.dumps(document('slipway/SiteSettings/v1', 'settings', asks))}\n"
+    with new_store() as url, SiteStore.open(url) as store:
+        for name, text in (("asked", asking), ("left-alone", design)):
+            commit_design(store, name, text)
+            store.nodes.take_signatures(name, {"n1": 1, "n2": 2})
+        found = [one["what"] for one in data(monkeypatch, url)["findings"]]
+        assert [what for what in found if "version 1" in what] == ["1 node of site asked sign by version 1 (n1)"]
+        store.nodes.take_signatures("asked", {"n1": 2})
+        assert "version 1" not in json.dumps(data(monkeypatch, url))

@@ -293,6 +293,12 @@ MISTAKES = {
         "[core] executor cannot be imported, as api-server on control1 says: ImportError: cannot import name 'retry'",
         "pip install -c constraints.txt 'slipway[celery,redis]' 'celery<5.7'",
     ),
+    "agents that do not name their nodes": (
+        known(unnamed={"north": [f"n{number}" for number in range(7)]}),
+        Level.WARNING,
+        "7 nodes of site north sign by version 1 (n0, n1, n2, n3, n4, …)",
+        "put the present agent on them; then SLIPWAY_NODE_SIGNATURES=2",
+    ),
     "a copy of a store": (
         known(held="this store is a copy of another one"),
         Level.ERROR,
