@@ -204,3 +204,47 @@ def test_who_waits_asks_so_often_that_another_leads_within_fifteen_seconds(store
     waiting.run(pause)
     assert sum(pauses[:-1]) <= LEASE_SECONDS * (1 + WAITING_SHARE) < 15
     assert set(pauses[:-1]) == {LEASE_SECONDS * WAITING_SHARE}
+
+
+@pytest.mark.parametrize("step", [3.0, -3.0, 0.4, -0.4])
+def test_a_clock_of_the_database_that_steps_a_little_again_and_again_leaves_one_leader_with_its_work(
+    store: SiteStore, clock: Clock, step: float
+) -> None:
+    """Leases are measured by that clock, and pauses by one that only goes forward."""
+    done: list[str] = []
+    machine = Clock()
+    work = counting(done, "a"), counting(done, "b")
+    one, two = (made(store, clock, name, job) for name, job in zip(("one", "two"), work, strict=True))
+    one.monotonic = two.monotonic = machine.monotonic
+    for _ in range(20):
+        one.look()
+        two.look()
+        assert store.leases.get(NAME) is not None
+        machine.seconds += TICK
+        clock.seconds += TICK + step
+        step = -step
+    assert done == ["a"] * 20
+    lease = store.leases.get(NAME)
+    assert lease is not None
+    assert lease.owner == "one"
+
+
+def test_a_clock_of_the_database_that_steps_past_the_lease_costs_a_change_of_leaders_and_no_second_one(
+    store: SiteStore, clock: Clock
+) -> None:
+    done: list[str] = []
+    one, two = made(store, clock, "one", counting(done, "a")), made(store, clock, "two", counting(done, "b"))
+    one.look()
+    first = store.leases.get(NAME)
+    assert first is not None
+    clock.seconds += LEASE_SECONDS + 1
+    two.look()
+    with pytest.raises(LeaseLost):
+        one.look()
+    # Back again: the lease seems to be longer, and its epoch never falls.
+    clock.seconds -= LEASE_SECONDS + 1
+    two.look()
+    one.look()
+    second = store.leases.get(NAME)
+    assert second is not None
+    assert (second.owner, second.epoch > first.epoch, done[:2]) == ("two", True, ["a", "b"])
