@@ -106,11 +106,14 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 
 def prepared(world: World, run: str = "run-1", **how: Any) -> Driving:
     """Begin an action, and stop once the provisioner prepares its nodes."""
+    # It is not done before the first look, however late that comes.
+    world.simulator.script(world.last, "prepare", "stuck", attempt=1)
     driving = world.begin(world.design, run, **how)
     driving.patience = 0.0
     waiting = driving.group("all")
     assert isinstance(waiting, StillRunning)
     assert driving.store.operations.get(waiting.op).phase is Phase.PREPARE
+    world.simulator.release_stuck()
     return driving
 
 

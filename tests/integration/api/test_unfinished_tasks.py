@@ -30,6 +30,7 @@ def idle_store() -> str:
     return url
 
 
+@pytest.mark.endurance
 @pytest.mark.usefixtures("dags")
 def test_an_upgrade_is_refused_while_airflow_has_tasks_of_which_the_store_knows_nothing(
     airflow_runs: AirflowRuns, idle_store: str
@@ -58,6 +59,7 @@ def test_an_upgrade_is_refused_while_airflow_has_tasks_of_which_the_store_knows_
         airflow_runs.end(DEPLOY, RUN)
 
 
+@pytest.mark.endurance
 def test_where_airflow_cannot_be_asked_the_upgrade_says_why_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, idle_store: str
 ) -> None:
