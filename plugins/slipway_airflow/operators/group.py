@@ -21,6 +21,7 @@ from airflow.sdk.exceptions import (
 from airflow.sdk.execution_time.hitl import upsert_hitl_detail
 
 from site_engine import log_messages
+from site_engine.errors import StepError
 from site_engine.groups.approvals import COMMENT, OPTIONS, NotAsked, record_answer, refusal, time_left, waiting_approval
 from site_engine.groups.attempt import StillBeside, interrupt_group, is_final, submitted
 from site_engine.groups.turns import LOOK_AGAIN, hold_group_back, look_again, place_taker, turn_of, why_blocked
@@ -67,6 +68,16 @@ class DeployGroupOperator(WaitingOperator):
         mapped = parameters_of(self.action(store, context)).group_task
         if mapped != self.task_id:
             raise AirflowSkipException(f"the groups of this action are deployed by the task {mapped}: clear that one")
+
+    def run_step(self, context: Context, store: SiteStore) -> Any:
+        """Begin, or begin again. Raises `StepError`: the store has lost the plan by which Airflow made this task."""
+        action = self.action(store, context)
+        if self.group not in {each.name for each in store.groups.standings(action.id)}:
+            raise StepError(
+                f"the store has no plan of group {self.group} of action {action.id}, as where it was put back to an "
+                f"earlier moment: `slipway stop action/{action.id}`, and create another one"
+            )
+        return super().run_step(context, store)
 
     def carry_out(self, work: StepWork) -> Any:
         """Wait for the group's turn, then drive it to its verdict.

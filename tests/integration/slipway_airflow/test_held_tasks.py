@@ -6,12 +6,13 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from airflow.sdk.exceptions import AirflowRescheduleException
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
-from site_engine.kinds import PLAN_GROUPS, RELEASE, REPORT
+from site_engine.kinds import DEPLOY_GROUP, PLAN_GROUPS, RELEASE, REPORT
 from site_store import NewAction, SiteStore, StepState
 from slipway_airflow.operators.action import ReleaseSiteOperator, ReportOperator
 from slipway_airflow.operators.base import SiteOperator
+from slipway_airflow.operators.group import DeployGroupOperator
 from slipway_airflow.operators.plan import PlanGroupsOperator
 from slipway_airflow.operators.steps import NodeStepOperator
 from strategy_lib.phase import Phase
@@ -62,3 +63,13 @@ def test_rule_61_a_site_is_freed_by_a_copy_too(store: SiteStore, context: dict[s
     with pytest.raises(Exception, match="report"):
         ReleaseSiteOperator(task_id=RELEASE).execute(cast(Any, context))
     assert store.locks.owner("alpha") is None
+
+
+def test_a_group_whose_plan_was_lost_says_so_and_is_not_tried_again(store: SiteStore, context: dict[str, Any]) -> None:
+    """A store that was put back knows less than Airflow, which goes on with the run."""
+    store.restoring.settle()
+    context["ti"].task_id = DEPLOY_GROUP
+    with pytest.raises(AirflowFailException, match="the store has no plan of group control of action"):
+        DeployGroupOperator(task_id=DEPLOY_GROUP, group="control").execute(cast(Any, context))
+    (action,) = store.actions.newest("alpha", 1)
+    assert "`slipway stop action/" in (store.steps.of_action(action.action.id)[0].message or "")
