@@ -31,7 +31,8 @@ SERVERS = 2
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """Give the URLs of a store, through a pooler and past it."""
     home, port = tmp_path_factory.mktemp("pooled"), free_port()
-    with server_on_port(home, ["CREATE ROLE ann LOGIN PASSWORD 'word'", "CREATE DATABASE one OWNER ann"]) as server:
+    with server_on_port(home) as (server, execute):
+        execute(["CREATE ROLE ann LOGIN PASSWORD 'word'", "CREATE DATABASE one OWNER ann"])
         host, _, server_port = server.partition(":")
         settings = {
             "listen_addr": host,
