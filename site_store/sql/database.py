@@ -261,7 +261,7 @@ def _engine(url: URL, bounded: bool, idle_seconds: float | None = None) -> Engin
     def begun(tx: Connection) -> None:
         pooled = tx.connection.driver_connection.prepare_threshold is None  # type: ignore[union-attr]
         if pooled and tx.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
-            # What is set for the session would stay with whoever has this connection next.
+            # What is set for a session stays with the connection, which the pooler gives to another.
             for setting, value in limits.items():
                 tx.execute(text("SELECT set_config(:setting, :value, true)"), {"setting": setting, "value": value})
 
