@@ -16,6 +16,7 @@ from urllib.parse import quote
 from keystoneauth1 import discover
 
 from provisioner_client.errors import (
+    AuthenticationFailed,
     ProvisionerError,
     ProvisionerProtocolError,
     ProvisionerRefused,
@@ -80,20 +81,6 @@ class IronicApi:
         self.now: datetime | None = None
         """Ironic's clock, as its last answer had it, in whole seconds."""
 
-    def check_access(self, url: str) -> str:
-        """Say whether Ironic answers, speaks a version that will do, accepts the credentials, and shows nodes.
-
-        Raises `ProvisionerError`: one of these is not so.
-        """
-        version, newest = self.confirm_version()
-        answer = self._get("/v1/nodes", {"fields": self._fields, "limit": "1", **self.limits.filters})
-        if not isinstance(answer.data, dict) or not isinstance(answer.data.get("nodes"), list):
-            raise ProvisionerProtocolError("Ironic's list of nodes is not a list")
-        return (
-            f"Ironic at {url} answers (API {version} of at most {newest}) and accepts the credentials; "
-            f"the site is {self.limits}."
-        )
-
     def confirm_version(self) -> tuple[str, str]:
         """Return the version that is spoken, and the newest that Ironic has.
 
@@ -127,6 +114,14 @@ class IronicApi:
             if found is not None:
                 return found
         raise ProvisionerUnavailable("Ironic's list of nodes changes while it is read")
+
+    def count(self) -> tuple[int, bool]:
+        """Return how many nodes Ironic shows, of whatever site, and whether there are more than that."""
+        data = self._get("/v1/nodes", {"fields": "uuid", "limit": str(PAGE)}).data
+        listed = data.get("nodes") if isinstance(data, dict) else None
+        if not isinstance(listed, list):
+            raise ProvisionerProtocolError("Ironic's list of nodes is not a list")
+        return len(listed), bool(data.get("next"))
 
     def nodes_of(self, names: Collection[str], fields: Iterable[str] = ()) -> list[Node]:
         """Return those nodes of the site that have these names."""
@@ -274,6 +269,9 @@ class IronicApi:
             told: ProvisionerError = ProvisionerUnavailable(trouble.detail, status=409, answered=True)
         elif trouble.status == 403 and _PROTECTED.search(trouble.said):
             told = ProvisionerRefused(trouble.detail, status=403, answered=True)
+        elif isinstance(trouble, AuthenticationFailed):
+            what = "user and password, or the token," if trouble.status == 401 else "the role of the user"
+            told = AuthenticationFailed(f"{trouble.detail}; correct {what} of the connection", status=trouble.status)
         elif trouble.status == 406 and (found := _RANGE.search(trouble.said)):
             try:
                 self._require_version(found[1], found[2])

@@ -42,8 +42,12 @@ class Limits:
 
     @property
     def filters(self) -> dict[str, str]:
-        """Those by which Ironic itself filters, as parameters of its list."""
-        return {name: value for name, value in self._given() if value and not name.startswith("extra_")}
+        """Those by which Ironic itself filters, as parameters of its list.
+
+        It keeps conductor groups in lower case, and finds and takes them so alone.
+        """
+        its = {name: value for name, value in self._given() if value and not name.startswith("extra_")}
+        return {name: value.lower() if name == "conductor_group" else value for name, value in its.items()}
 
     @property
     def new_node(self) -> dict[str, Any]:
@@ -55,8 +59,7 @@ class Limits:
         extra = data.get("extra")
         if self.extra_key and (not isinstance(extra, dict) or str(extra.get(self.extra_key)) != self.extra_value):
             return False
-        # Ironic keeps conductor groups in lower case.
-        return all(str(data.get(name) or "").lower() == value.lower() for name, value in self.filters.items())
+        return all(str(data.get(name) or "") == value for name, value in self.filters.items())
 
     def _given(self) -> Iterator[tuple[str, str]]:
         for one in fields(self):

@@ -13,6 +13,7 @@ from design_rendering.kinds.slipway_nodes import SlipwayNode
 from provisioner_client.designs import DesignMessage, DesignSource, DesignValidation
 from provisioner_client.errors import DesignEmpty, ProvisionerError, ProvisionerRefused
 from provisioner_client.http_settings import identity_of
+from provisioner_client.ironic.access import check_access
 from provisioner_client.ironic.api import IronicApi
 from provisioner_client.ironic.deploy_info import new_node_of
 from provisioner_client.ironic.inventory import LabelWords, inventory, known_machine
@@ -75,7 +76,7 @@ class IronicSite:
 
     def check(self) -> str:
         """Say whether Ironic answers, is new enough and accepts the credentials, and what the site is there."""
-        return self.api.check_access(self.api.http.base_url)
+        return check_access(self.api)
 
     def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
         """Give the nodes of the site, all or those of these names. Those without a name are left out."""
@@ -164,8 +165,8 @@ class IronicSite:
         missing = [node for name, node in design.nodes.items() if name not in there]
         drivers = self.api.drivers() if any(node.bmc is not None and node.enroll for node in missing) else []
         for place, node in enumerate(missing):
-            if not node.enroll or node.bmc is None:
-                is_elsewhere = place < _LOOKED_UP and self.api.is_known(node.name)
+            is_elsewhere = place < _LOOKED_UP and self.api.is_known(node.name) and self.api.node(node.name) is None
+            if is_elsewhere or not node.enroll or node.bmc is None:
                 yield node_error(node.name, self._unknown(node, is_elsewhere=is_elsewhere))
             elif node.bmc.driver not in drivers:
                 hint = did_you_mean(node.bmc.driver, drivers) if drivers else "it has none at all"

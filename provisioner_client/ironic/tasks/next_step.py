@@ -84,6 +84,7 @@ _HINTS: Final[Mapping[str, str]] = {
     "inspect failed": "prepare it first",
     "clean failed": "prepare it first",
 }
+_OF_A_BMC: Final = ". Correct its driver_info in Ironic, or delete it there, so that it is enrolled anew"
 _BUSY: Final = "No free conductor workers available"
 """Ironic's word for a change of state that it took, and took back at once."""
 
@@ -209,6 +210,7 @@ def is_taken_back(node: Node) -> bool:
 
 def _failure(node: Node) -> str:
     said = node.last_error.replace(f"node {node.uuid}", node.name).replace(node.uuid, node.name)
+    said += _OF_A_BMC if said and node.state == "enroll" else ""
     return f"{node.state}: {said}" if said else f"{node.name} is {node.state} in Ironic, which does not say why"
 
 

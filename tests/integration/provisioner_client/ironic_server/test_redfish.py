@@ -80,3 +80,4 @@ def test_power_is_that_of_the_bmc_and_what_is_wrong_with_it_is_said(tmp_path: Pa
         silent = done(client, Phase.PREPARE, source, GONE)
         assert silent.failures == {GONE}
         assert f"Unable to connect to {bmcs.address}" in said(silent)
+        assert "Correct its driver_info in Ironic, or delete it there" in said(silent)

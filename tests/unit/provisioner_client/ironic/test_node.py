@@ -171,7 +171,8 @@ def test_a_time_stamp_without_a_zone_is_of_utc() -> None:
 @pytest.mark.parametrize(
     ("limits", "said", "node", "is_ours"),
     [
-        (Limits(conductor_group="FRA1"), "conductor group FRA1", {"conductor_group": "fra1"}, True),
+        (Limits(conductor_group="FRA1"), "conductor group fra1", {"conductor_group": "fra1"}, True),
+        (Limits(owner="Alice"), "owner Alice", {"owner": "alice"}, False),
         (Limits(owner="alice"), "owner alice", {"owner": None}, False),
         (
             Limits(resource_class="a", extra_key="site", extra_value="1"),
