@@ -14,6 +14,7 @@ from provisioner_client.ironic.connection import connect_ironic
 from provisioner_client.maas.connection import connect_maas
 from provisioner_client.protocol import Provisioner
 from provisioner_client.redacting import FetchesTokens, Observer, Redact, RedactingProvisioner, without
+from provisioner_client.site_documents import HasInventory
 
 Backend: TypeAlias = Callable[[ConnectionValues, Redact, str | None], Provisioner]
 """Builds a client from a connection, what redacts the backend's own log, and a name for the provisioner's log.
@@ -92,3 +93,9 @@ FACTORY: Final = ProvisionerFactory(
         "generic": ("Drydock", connect_drydock),
     }
 )
+
+IMPORTED: Final[Mapping[str, Callable[[ConnectionValues, Redact, str | None], HasInventory]]] = {
+    "maas": connect_maas,
+    "ironic": connect_ironic,
+}
+"""The backends whose machines documents can be made from, by the type of connection. They do not redact."""

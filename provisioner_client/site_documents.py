@@ -178,10 +178,32 @@ def _has(label: Label, node: SlipwayNode, machine: KnownMachine) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """The machines of a site, and for each that is left out its name, or its id, and why."""
+    """The machines of a site, for each that is left out its name, or its id, and why; and what to know of all."""
 
     machines: tuple[ImportedMachine, ...]
     left_out: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+class HasInventory(Protocol):
+    """A client of a provisioner whose machines can become documents."""
+
+    @property
+    def limits(self) -> str:
+        """What limits the site's part of the provisioner, for a message."""
+        ...
+
+    def check(self) -> str:
+        """Say whether it can be used; see `Provisioner.check`."""
+        ...
+
+    def inventory(self) -> Inventory:
+        """Give all machines of the site as documents can say them, and those that they cannot."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections."""
+        ...
 
 
 def unfit_name(name: str, of_its_name: int) -> str:

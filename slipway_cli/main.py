@@ -163,7 +163,7 @@ _ROWS = {
         "stop": ("actions.control:stop", "End an action, or all repair of a site."),
         "pause": ("actions.control:pause", "Let no further group of an action start."),
         "unpause": ("actions.control:unpause", "Let a paused action go on."),
-        "import": ("documents.import_maas:import_", "Write documents from what MAAS has."),
+        "import": ("documents.import_site:import_", "Write documents from what a provisioner has."),
     },
     (HERE, ""): {
         "doctor": ("slipway_cli.doctor:doctor", "Find what is wrong with an installation."),

@@ -22,7 +22,7 @@ from slipway_api.http.openapi import TEXT, describe
 from slipway_api.keystone import routes as keystone
 from slipway_api.pages import routes as pages
 from slipway_api.pages.rendering import page_failure
-from slipway_api.sites import node_states, node_wishes, site_plans, site_statuses, site_view
+from slipway_api.sites import imports, node_states, node_wishes, site_plans, site_statuses, site_view
 from slipway_api.status import (
     metrics,
     node_routes,
@@ -46,6 +46,7 @@ _ROUTERS = (
     control,
     notes,
     workflows,
+    imports,
     site_statuses,
     node_wishes,
     leader_routes,

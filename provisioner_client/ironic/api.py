@@ -214,6 +214,22 @@ class IronicApi:
         ]
         return sorted(events, key=lambda event: event.at or datetime.min.replace(tzinfo=UTC))
 
+    def ports(self, nodes: Collection[str]) -> dict[str, list[str]]:
+        """Return the MAC addresses of these nodes, by their UUIDs. The list of all of Ironic's ports is read for it."""
+        found: dict[str, list[str]] = {}
+        params = {"fields": "uuid,node_uuid,address", "limit": str(PAGE)}
+        while True:
+            data = self._get("/v1/ports", params).data
+            listed = data.get("ports") if isinstance(data, dict) else None
+            if not isinstance(listed, list):
+                raise ProvisionerProtocolError("Ironic's list of ports is not a list")
+            for one in listed:
+                if one.get("node_uuid") in nodes:
+                    found.setdefault(str(one["node_uuid"]), []).append(str(one.get("address")))
+            if not listed or not data.get("next"):
+                return found
+            params["marker"] = str(listed[-1].get("uuid"))
+
     def drivers(self) -> list[str]:
         """Return the names of the hardware types that Ironic can use."""
         data = self._get("/v1/drivers").data

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from design_rendering.kinds.imported_site import ImportedMachine
 from design_rendering.kinds.slipway_nodes import SlipwayNode
+from provisioner_client.ironic.described import described
 from provisioner_client.ironic.node import LABELS, PLACES, Node
 from provisioner_client.site_documents import LONGEST_NAME, Inventory, KnownMachine, unfit_name
 from strategy_lib.outcome import IRONIC_WORDS, NodeCondition
@@ -89,18 +90,22 @@ def known_machine(node: Node, words: LabelWords) -> KnownMachine:
     return KnownMachine(tags | node.traits, racks, lambda label: words_of.get(label.key) == label.value)
 
 
-def inventory(nodes: Collection[Node], words: LabelWords) -> Inventory:
+def inventory(nodes: Collection[Node], words: LabelWords, ports: Mapping[str, Collection[str]]) -> Inventory:
     """Return nodes as documents can say them.
 
-    Left out are nodes whose name is no host name, those that somebody else has, and retired ones.
+    Where the nodes are of several resource classes, their class is a label. Left out are nodes whose name is no host
+    name, those that somebody else has, and retired ones.
 
     Parameters
     ----------
-    nodes : with their `instance_info`.
+    nodes : with their `instance_info`, `driver` and `driver_info`.
+    ports : MAC addresses by the UUID of the node.
     """
     counts = Counter(node.name for node in nodes)
+    words = _with_class(nodes, words)
     found: list[ImportedMachine] = []
     left_out: dict[str, str] = {}
+    users: Counter[str] = Counter()
     for node in sorted(nodes, key=lambda one: (one.name, one.uuid)):
         why = unfit_name(node.name, counts[node.name]) or ("it is retired" if node.retired else "")
         if not why and node.stranger:
@@ -113,7 +118,8 @@ def inventory(nodes: Collection[Node], words: LabelWords) -> Inventory:
         labels = {key: word for key, source in words.overrides.items() if (word := _word(node, source))} | labels
         its = sorted(tags | node.traits)
         too_long = [name for name in (*its, rack) if len(name) > LONGEST_NAME]
-        image = str((node.more.get("instance_info") or {}).get("image_source") or "")
+        said = described(node, ports.get(node.uuid, ()))
+        users += Counter(filter(None, [said.bmc_user]))
         notes = [] if IRONIC_WORDS.get(node.state) in _PLAIN else [f"Ironic says: {node.shown}"]
         notes += [f"left out, as longer than {LONGEST_NAME} characters: {name}" for name in too_long]
         found.append(
@@ -122,8 +128,31 @@ def inventory(nodes: Collection[Node], words: LabelWords) -> Inventory:
                 "" if rack in too_long else rack,
                 frozenset(its).difference(too_long),
                 labels,
-                image if node.condition is NodeCondition.DEPLOYED else "",
-                "; ".join(notes),
+                said.image,
+                "; ".join([*notes, *said.notes]),
+                said.of_image,
+                said.shared,
+                said.own,
             )
         )
-    return Inventory(tuple(found), left_out)
+    return Inventory(tuple(found), left_out, tuple(_passwords(users)))
+
+
+def _with_class(nodes: Collection[Node], words: LabelWords) -> LabelWords:
+    """Return the words with the resource class as a label, where it differs and the connection uses it for nothing."""
+    word = "resource_class"
+    differs = len({node.places.get(word, "") for node in nodes}) > 1
+    if not differs or word in (*words.overrides, *words.overrides.values(), words.rack):
+        return words
+    return LabelWords({**words.overrides, word: word}, words.rack)
+
+
+def _passwords(users: Mapping[str, int]) -> Iterator[str]:
+    """Say what only the person who edits can add: Ironic tells nobody the passwords of BMCs."""
+    if users:
+        named = ", ".join(f"{user} ({count})" for user, count in sorted(users.items()))
+        yield (
+            f"Users of the BMCs, and of how many: {named}. Ironic keeps their passwords. To have a lost machine "
+            "enrolled anew, say enroll: true here, write each user into a slipway/BmcAccount/v1, and name that in "
+            "bmc_account."
+        )

@@ -113,7 +113,8 @@ class IronicSite:
 
     def inventory(self) -> Inventory:
         """Give all nodes of the site as documents can say them, and those that they cannot."""
-        return inventory(self.api.nodes(["instance_info"]), self.settings.words)
+        nodes = self.api.nodes(["instance_info", "driver", "driver_info"])
+        return inventory(nodes, self.settings.words, self.api.ports({node.uuid for node in nodes}))
 
     def select_nodes(self, source: DesignSource, selectors: Sequence[Selector]) -> frozenset[str]:
         """Names of the nodes that the selectors choose among those that Ironic has, or that are enrolled (rule 5)."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
+from html import unescape
 
 import pytest
 
@@ -67,6 +68,9 @@ def test_rule_12_forty_nodes_on_a_real_ironic_survive_three_kills(
     nodes = {entry["name"]: entry for entry in report["nodes"]}
     assert {name for name, entry in nodes.items() if entry["state"] != "success"} == {NOT_DEPLOYED, NOT_CLEANED}
     assert "Deploy step deploy.deploy failed: no disk of that serial" in nodes[NOT_DEPLOYED]["message"]
+    place = f"/slipway/ui/actions/{slipway.action(run_id).id}"
+    page = unescape(slipway.airflow.session.request("reading the page", "GET", place).text)
+    assert "deploy failed: Deploy step deploy.deploy failed: no disk of that serial" in page
     assert "a disk is worn" in nodes[NOT_CLEANED]["message"]
     for name in nodes:
         events = machines.events(name)

@@ -241,6 +241,39 @@ def test_a_backend_is_known_to_the_factory_alone() -> None:
     assert knowing == {"provisioner_client/factory.py"}
 
 
+KNOWS_IRONIC = {
+    # the connection type, its form and its "Test"
+    "plugins/slipway_airflow/hook.py",
+    "plugins/slipway_airflow/provider.py",
+    # the import
+    "plugins/slipway_api/sites/imports.py",
+    "slipway_cli/online/documents/import_site.py",
+    # the demo, and the embedded one of `slipway up`
+    "slipway_cli/demo/command.py",
+    "slipway_cli/demo/order.py",
+    "slipway_cli/demo/provisioner_connection.py",
+    "slipway_cli/demo/simulated_provisioner.py",
+    "slipway_cli/up.py",
+}
+
+
+def test_nothing_is_decided_about_ironic_above_its_backend() -> None:
+    above = ORDER[: ORDER.index("provisioner_client")]
+    files = {path for room in above for path in (ROOT / ROOMS[room]).rglob("*.py")}
+    knowing = {str(path.relative_to(ROOT)) for path in files if "ironic" in path.read_text().lower()}
+    assert knowing == KNOWS_IRONIC
+
+
+def test_who_makes_documents_knows_the_backends_by_the_factory() -> None:
+    knowing = {
+        str(path.relative_to(ROOT))
+        for room in ORDER[: ORDER.index("provisioner_client")]
+        for path, name in imports(room)
+        if name.startswith(("provisioner_client.ironic.", "provisioner_client.maas.", "provisioner_client.drydock."))
+    }
+    assert knowing == set()
+
+
 LOADED_WHEN_CALLED = (
     "provisioner_client.simulator",
     "provisioner_client.ironic_server",

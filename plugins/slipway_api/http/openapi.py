@@ -22,7 +22,7 @@ they may do with the DAG of the same name in Airflow.
 
 _ASKS_THE_PROVISIONER = (
     "get /provisioner",
-    "get /imports/maas",
+    "get /imports/{provisioner}",
     "get /site_statuses",
     "post /commitconfigdocs",
     "post /revisions/{number}/rollback",

@@ -108,7 +108,7 @@ def test_a_group_is_prepared_and_deployed(begun: Begun, admin: Admin) -> None:
 
 def test_what_was_imported_is_deployed_as_it_is(begun: Begun, admin: Admin, wire: Wire) -> None:
     """Also machines of which nothing is known but their names, as MAAS has them before it commissions them."""
-    files = imported_files("site", client().inventory().machines)
+    files = imported_files("site", client().inventory().machines, "maas")
     driving = begun("".join(files.values()))
     ended = driving.finish("default")
     assert ended.state is GroupState.SUCCESS

@@ -45,7 +45,7 @@ ROUTES = {
     "GET /api/v1.0/workflows": READ,
     "GET /api/v1.0/workflows/{workflow_id}": READ,
     "GET /api/v1.0/provisioner": READ,
-    "GET /api/v1.0/imports/maas": WRITE,
+    "GET /api/v1.0/imports/{provisioner}": WRITE,
     "GET /api/v1.0/site_statuses": READ,
     "POST /api/v1.0/notifications/{event_id}/deliveries": WRITE,
     "POST /api/v1.0/sites/{site}/unfinished": WRITE,

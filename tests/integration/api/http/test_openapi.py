@@ -66,7 +66,7 @@ def test_only_what_judges_or_asks_the_provisioner_has_a_bad_gateway() -> None:
         "POST /api/v1.0/revisions/{number}/rollback",
         "POST /api/v1.0/actions",
         "GET /api/v1.0/provisioner",
-        "GET /api/v1.0/imports/maas",
+        "GET /api/v1.0/imports/{provisioner}",
         "GET /api/v1.0/site_statuses",
     }
 

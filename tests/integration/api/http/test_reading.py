@@ -24,16 +24,17 @@ PLACES = {
     "dag_id": "deploy_site",
     "site": "default",
     "node": "n1",
+    "provisioner": "ironic",
 }
 #: They find nothing here: no validation is kept, the action has no report, its step has not begun, no site is led, and
-#: the provisioner is no MAAS.
+#: the provisioner is no Ironic.
 NOTHING = (
     "/validations/{validation_id}",
     "/notedetails/{note_id}",
     "/logs",
     "/report",
     "/sites/{site}/state",
-    "/imports/maas",
+    "/imports/{provisioner}",
 )
 
 

@@ -13,6 +13,8 @@ from provisioner_client.errors import SubmissionRefused
 from strategy_lib.phase import Phase
 from tests.support.ironic_sites import CHECKSUM, DRIVER, IMAGE, IronicTestSite, finish
 
+pytestmark = pytest.mark.endurance
+
 GOOD = {"image": IMAGE, "checksum": CHECKSUM, "bmc_driver": DRIVER}
 NO_SUCH = "11111111-2222-3333-4444-555555555555"
 

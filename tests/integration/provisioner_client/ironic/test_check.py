@@ -15,6 +15,8 @@ from slipway_airflow.hook import IronicHook
 from tests.support.embedded_ironic import EmbeddedIronic, running_ironic
 from tests.support.ironic_sites import IronicTestSite
 
+pytestmark = pytest.mark.endurance
+
 NOWHERE = "http://127.0.0.1:9"
 
 
@@ -77,7 +79,6 @@ def test_each_limit_is_one_and_what_it_leads_to_is_said(site: IronicTestSite) ->
         assert (works, "must limit the site's part" in message or "belong together" in message) == (False, True)
 
 
-@pytest.mark.endurance
 @pytest.mark.timeout(300)
 def test_an_old_ironic_is_refused_with_both_numbers_and_a_conductor_group_is_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -166,7 +166,7 @@ def test_a_machine_that_cannot_be_released_then_is_named(run: Outcome, wire: Wir
 def test_the_first_example_of_the_document_is_deployed_as_it_is_written(
     simulation: MaasSimulation, admin: Admin, finish: Finish
 ) -> None:
-    page = (Path(__file__).parents[4] / "docs" / "maas.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "machines.md").read_text()
     example = page.partition("```yaml\n")[2].partition("```")[0]
     ours = MaasCaller(in_process(simulation))
     nodes = ["r1-compute-01", "r1-compute-02"]

@@ -81,6 +81,7 @@ def test_nodes_as_documents_can_say_them() -> None:
             node(""),
         ],
         WORDS,
+        {},
     )
     assert {machine.name: machine for machine in found.machines} == {
         "a": ImportedMachine("a", "r1", frozenset({"CUSTOM_GPU"}), {"class": "big", "hall": "7"}),
@@ -92,7 +93,7 @@ def test_nodes_as_documents_can_say_them() -> None:
             image="https://images/a",
             note=f"left out, as longer than 128 characters: {'r' * 129}",
         ),
-        "free": ImportedMachine("free", note="Ironic says: clean failed"),
+        "free": ImportedMachine("free", image="https://images/a", note="Ironic says: clean failed"),
     }
     assert found.left_out == {
         "theirs": "instance i-2 has it: write its instance_uuid into extra.slipway_adopt to take it over",

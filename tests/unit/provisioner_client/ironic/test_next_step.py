@@ -219,10 +219,8 @@ def test_the_cause_is_ironics_own() -> None:
     )
     assert next_step(Phase.DEPLOY, failed, REFERENCE).why == "deploy failed: Deploy step x failed: no"
     silent = node("enroll", Phase.PREPARE, "manage", taken=True, last_error="Unable to connect to node u1")
-    assert next_step(Phase.PREPARE, silent, REFERENCE).why == (
-        "enroll: Unable to connect to n1. Correct its driver_info in Ironic, or delete it there, so that it is enrolled "
-        "anew"
-    )
+    mend = "Correct its driver_info in Ironic, or delete it there, so that it is enrolled anew"
+    assert next_step(Phase.PREPARE, silent, REFERENCE).why == f"enroll: Unable to connect to n1. {mend}"
 
 
 def test_a_claim_proves_a_deploy_whose_mark_somebody_has_taken_away() -> None:

@@ -1,12 +1,12 @@
-"""`slipway import maas`: write documents from what MAAS has, ready to edit."""
+"""`slipway import`: write documents from what a provisioner has, ready to edit."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from rich.text import Text
@@ -20,6 +20,7 @@ from slipway_cli.options import examples
 from slipway_cli.output import console, counted, listed, printable, show_data
 
 _NAME = re.compile(r"[a-z]+\.yaml")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @click.group("import")
@@ -27,25 +28,33 @@ def import_() -> None:
     """Write documents from what a provisioner has."""
 
 
-@import_.command(
-    "maas",
-    epilog=examples(
-        "slipway import maas --connection slipway_provisioner_fra1 --directory fra1",
+def _options(command: F) -> F:
+    connection = click.option(
+        "--connection", metavar="NAME", default=DEFAULT_CONNECTION, show_default=True, help="Airflow connection to it."
+    )
+    directory = click.option(
+        "--directory",
+        "-d",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=Path(),
+        help="Where the files are written.  [here]",
+    )
+    force = click.option(
+        "--force", is_flag=True, help="Write over files that are there; what they had is kept beside them."
+    )
+    return connection(directory(force(command)))
+
+
+def _examples(kind: str) -> str:
+    return examples(
+        f"slipway import {kind} --connection slipway_provisioner_fra1 --directory fra1",
         "slipway validate fra1/*.yaml",
         "slipway create configdocs design --directory fra1 --site fra1",
-    ),
-)
-@click.option(
-    "--connection", metavar="NAME", default=DEFAULT_CONNECTION, show_default=True, help="Airflow connection to MAAS."
-)
-@click.option(
-    "--directory",
-    "-d",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path(),
-    help="Where the files are written.  [here]",
-)
-@click.option("--force", is_flag=True, help="Write over files that are there; what they had is kept beside them.")
+    )
+
+
+@import_.command("maas", epilog=_examples("maas"))
+@_options
 @online
 def import_maas(server: SiteServer, output: str, connection: str, directory: Path, force: bool) -> None:
     """Write documents from the machines that a connection to MAAS leads to: zones, pools, tags, images.
@@ -54,9 +63,26 @@ def import_maas(server: SiteServer, output: str, connection: str, directory: Pat
     Edit them; nothing is sent anywhere before `slipway create configdocs`. They hold no secret. The connection stays in
     Airflow, and Slipway asks MAAS; of other machines than those of its pool or tag nothing is known.
     """
+    _import(server, output, "maas", connection, directory, force=force)
+
+
+@import_.command("ironic", epilog=_examples("ironic"))
+@_options
+@online
+def import_ironic(server: SiteServer, output: str, connection: str, directory: Path, force: bool) -> None:
+    """Write documents from the nodes that a connection to Ironic leads to: images, disks, traits, BMCs, ports.
+
+    site.yaml says what all share, nodes.yaml has a document for each node, and strategy.yaml a group for each rack.
+    Edit them; nothing is sent anywhere before `slipway create configdocs`. They hold no secret. The connection stays in
+    Airflow, and Slipway asks Ironic; of nodes beyond the limits of the connection nothing is known.
+    """
+    _import(server, output, "ironic", connection, directory, force=force)
+
+
+def _import(server: SiteServer, output: str, kind: str, connection: str, directory: Path, *, force: bool) -> None:
     if not force:
         _require_free(directory, (SITE_FILE, NODES_FILE, STRATEGY_FILE))
-    answer = server.send("GET", "/imports/maas", {"connection": connection}, timeout=VALIDATION_TIMEOUT).json()
+    answer = server.send("GET", f"/imports/{kind}", {"connection": connection}, timeout=VALIDATION_TIMEOUT).json()
     texts = {str(one["name"]): str(one["text"]) for one in answer["files"]}
     written, kept = _write(directory, texts, force=force)
     result = {
