@@ -9,14 +9,17 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from html import unescape
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from slipway_cli.main import main
 from tests.conftest import ROOT
 from tests.e2e.on_ironic import connect
 from tests.e2e.running import DAG, HANGS, RunningSlipway, wait_until
 from tests.support.embedded_ironic import EmbeddedIronic, running_ironic
-from tests.support.ironic_sites import IronicTestSite
+from tests.support.ironic_sites import IMAGE, IronicTestSite
 
 SITE = "example-ironic"
 EXAMPLE = ROOT / "slipway_cli" / "data" / "example_ironic_site.yaml"
@@ -99,3 +102,29 @@ def test_an_update_deploys_what_has_failed_and_redeploys_what_has_changed_and_no
     rebuilt = {f"r4-compute-{number:02}" for number in range(1, 7)}
     assert {name for name, one in events.items() if one["deployment_start"] == 2} == {NOT_DEPLOYED, *rebuilt}
     assert {name for name, one in events.items() if one["automated_cleaning_start"] == 2} == {NOT_DEPLOYED, NOT_CLEANED}
+
+
+def test_what_was_imported_is_deployed(slipway: RunningSlipway, ironic: EmbeddedIronic, tmp_path: Path) -> None:
+    """Nodes that somebody else has enrolled: from their documents, as `slipway import` writes them, to a deployment."""
+    ironic.play(speed=2000)
+    nodes = IronicTestSite(ironic, "walk")
+    names = [f"walk-{number}" for number in range(3)]
+    nodes.make_available(names)
+    info = {"image_source": IMAGE, "image_os_hash_algo": "sha256", "image_os_hash_value": "0" * 64}
+    for name in names:
+        assert nodes.patch(name, instance_info=info, extra={"rack": "rack01"}).ok
+    connect(slipway, ironic, "walk")
+    session = slipway.airflow.session
+    environ = {"SLIPWAY_URL": session.url, "SLIPWAY_TOKEN": session.token(), "SLIPWAY_SITE": "walk"}
+    words = ["import", "ironic", "--connection", "slipway_provisioner_walk", "--directory", str(tmp_path / "walk")]
+    done = CliRunner().invoke(main, words, env=environ)
+    assert done.exit_code == 0, done.output
+    files = sorted((tmp_path / "walk").iterdir())
+    checked = CliRunner().invoke(main, ["validate", *map(str, files)], env=environ)
+    assert checked.exit_code == 0, checked.output
+    revision = slipway.slipway.commit("walk", "".join(file.read_text() for file in files))
+    slipway.airflow.wait_for_dag(DAG)
+    run_id = slipway.airflow.trigger(DAG, {"site": "walk", "revision": revision.number})
+    assert slipway.airflow.wait_for_run(DAG, run_id, HANGS) == "success"
+    assert {nodes.node(name)["provision_state"] for name in names} == {"active"}
+    assert {nodes.events(name)["deployment_start"] for name in names} == {1}

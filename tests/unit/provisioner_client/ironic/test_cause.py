@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from provisioner_client.ironic.node import Mark, Node, claim_of
-from provisioner_client.ironic.tasks.evidence import evidence_of
+from provisioner_client.ironic.tasks.next_step import next_step
 from provisioner_client.protocol import ACTIONS
-from strategy_lib.outcome import judge
+from strategy_lib.outcome import Evidence, Lister, judge
 from strategy_lib.phase import Phase
 
 REFERENCE = "slipway-0a1b2c3d-01ARZ3NDEKTSV4RRFFQ69G5FAV-7"
@@ -28,7 +28,16 @@ def test_a_failed_node_shows_ironics_own_cause(phase: Phase, step: str, state: s
     mark = Mark(REFERENCE, ACTIONS[phase], step, since=THEN.isoformat())
     claim = claim_of(REFERENCE, "n1") if phase is Phase.DEPLOY else ""
     node = Node("u1", "n1", state, last_error=error, mark=mark, instance_uuid=claim, provision_updated_at=NOW)
-    found = evidence_of(phase, REFERENCE, {"n1": node}, ["n1"], {}, "resource class x")
+    due = next_step(phase, node, REFERENCE, inspect=step == "inspect")
+    found = Evidence(
+        over=True,
+        reported_failure=frozenset({"n1"}),
+        condition={"n1": node.condition},
+        status_names={"n1": node.shown},
+        messages={"n1": due.why},
+        listed=True,
+        lister=Lister.IRONIC,
+    )
     outcome = judge(phase, ["n1"], found)
     assert outcome.failed == {"n1"}
     assert outcome.notes == {"n1": f"{state}: {error}"}
