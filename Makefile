@@ -7,7 +7,7 @@ SHELL = /bin/sh
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
 .DELETE_ON_ERROR:
-.PHONY: help demo up cluster test endurance soak contract lint types wheel bench clean
+.PHONY: help demo up cluster chaos test endurance soak contract lint types wheel bench clean
 
 # Airflow's start would compile thousands of files anew, or import another project's modules.
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
@@ -23,6 +23,7 @@ help:
 	@echo 'make demo   deploy an example site with a real Airflow and simulated machines'
 	@echo 'make up     run Slipway in the foreground until Ctrl-C'
 	@echo 'make cluster  run Slipway as in production on this one machine: deploy/ on seven hosts, until Ctrl-C'
+	@echo 'make chaos  kill, freeze and cut off parts of such a cluster within actions: a hundred times, or CHAOS_FAULTS=N CHAOS_SEED=N'
 	@echo 'make lint   code, and the names and sentences of documents'
 	@echo 'make test   linters, type checker, tests'
 	@echo 'make endurance  longer tests: a whole Airflow, a real Ironic, kills of processes, whole runs, hostile designs, the wheel'
@@ -41,6 +42,9 @@ up: $(READY)
 
 cluster: $(READY)
 	@exec $(BIN)/python -m tests.support.cluster $(ARGS)
+
+chaos: $(READY)
+	$(BIN)/pytest -s -m soak tests/e2e/test_chaos.py $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.running import DAG, HANGS, OwnSite, RunningSlipway, wait_until
+from tests.support.reports import comparable
 from tests.support.sites import group, node, site
 
 NODES = [node("a"), node("b"), node("c")]
@@ -43,26 +44,6 @@ REPORT = {
     },
     "failed_steps": [],
 }
-
-
-def comparable(report: dict[str, Any]) -> dict[str, Any]:
-    """Return what must be the same whatever was killed: all but ids and times."""
-    return {
-        "verdict": report["verdict"],
-        "verdict_text": report["verdict_text"],
-        "groups": [
-            {
-                "name": entry["name"],
-                "state": entry["state"],
-                "reason": entry["reason"],
-                "attempt": entry["attempt"],
-                "criteria": [f"{result['phase']} {result['actual']}" for result in entry["criteria"]],
-            }
-            for entry in report["groups"]
-        ],
-        "nodes": {entry["name"]: (entry["state"], entry["message"]) for entry in report["nodes"]},
-        "failed_steps": report["failed_steps"],
-    }
 
 
 def start(own: OwnSite, phase: str, **connection: Any) -> str:

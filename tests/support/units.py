@@ -120,7 +120,7 @@ class Service:
         """Variables beside those of the unit, from its next start on."""
 
     def __repr__(self) -> str:
-        return self.unit.name
+        return f"{self.log.parent.name}/{self.unit.name}"
 
     @property
     def pid(self) -> int | None:
@@ -191,13 +191,14 @@ class Init:
                 guard.kill()
 
     def start(self, *services: Service) -> None:
-        """Have services run from now on; returns once each has a process."""
+        """Have services run from now on; returns once each has got a process."""
         with self._lock:
+            due = {service: service.starts + (service.pid is None) for service in services}
             for service in services:
                 service.wanted, service.again_at = True, 0.0
                 if service not in self._services:
                     self._services.append(service)
-        while not all(service.pid for service in services):
+        while any(service.starts < number for service, number in due.items()):
             assert self._thread.is_alive(), "nothing is started any more"
             time.sleep(_TICK)
 
