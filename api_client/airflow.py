@@ -239,6 +239,16 @@ class AirflowClient:
             if error.status != _NOT_FOUND:
                 raise
 
+    def test_connection(self, connection_id: str, fields: Mapping[str, Any]) -> tuple[bool, str]:
+        """Have Airflow try a connection, as its form's "Test" does; return whether it is good, and what was said.
+
+        Raises `ApiRefused` 403: the user may not, or Airflow's `[core] test_connection` is not Enabled.
+        """
+        what = f"testing connection {connection_id}"
+        body = {"connection_id": connection_id, **fields}
+        answer = read_object(what, self.session.request(what, "POST", "/api/v2/connections/test", json=body))
+        return bool(answer["status"]), str(answer["message"])
+
     def set_connection(self, connection_id: str, fields: Mapping[str, Any]) -> None:
         """Create or replace an Airflow connection.
 

@@ -12,7 +12,8 @@ TOPICS = {
     "configdocs": """\
 Documents of a site are loaded into its buffer, collection by collection, and committed as a revision.
 
-  slipway create configdocs NAME --filename FILE    into the buffer (--append, --replace)
+  slipway create configdocs NAME --filename FILE    into the buffer (--append, --renew, --replace)
+  slipway edit configdocs NAME                      in your editor, and back to the buffer
   slipway get configdocs                            which collections a commit would change
   slipway diff configdocs committed buffer          what a commit would change, field by field
   slipway commit configdocs --dryrun                judge only
@@ -35,7 +36,7 @@ An action brings a revision about, or does something to single nodes.
   slipway describe action/ID                        groups, steps, notes (--follow: its status tree)
   slipway describe action/ID --tree                 how every step, group and phase stands
   slipway report action/ID                          what became of it
-  slipway retry action/ID                           try again what failed (--group GROUP)
+  slipway retry action/ID                           try again what failed (--group GROUP, --failed-nodes)
   slipway approve action/ID                         answer a group that waits for a person
   slipway stop|pause|unpause action/ID
 """,
@@ -63,6 +64,8 @@ A profile is a name for a server, with the site and the user that are usual ther
   slipway login                                     asks for the password, keeps a token
   slipway get actions --profile plant --site p-2    another server, another site
   slipway profile list | use NAME | remove NAME
+  slipway whoami                                    as whom, where, until when, and what you may do
+  slipway open site/SITE | action/ID | node/NODE    its page in the browser
   slipway logout
 
 SLIPWAY_PROFILE, SLIPWAY_URL, SLIPWAY_SITE and SLIPWAY_TOKEN say the same for scripts. Without any of it, the server is

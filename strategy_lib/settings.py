@@ -263,6 +263,9 @@ SLIPWAY_PROFILE: Final = Setting("SLIPWAY_PROFILE", TEXT, "", _CLI, "the server'
 SLIPWAY_SITE: Final = Setting("SLIPWAY_SITE", TEXT, "", _CLI, "the site", "the profile's, else `default`")
 SLIPWAY_TOKEN: Final = Setting("SLIPWAY_TOKEN", TEXT, "", _CLI, "a token", "that of `slipway login`")
 SLIPWAY_PASSWORD: Final = Setting("SLIPWAY_PASSWORD", TEXT, "", _CLI, "a password for `slipway login`", "asked for")
+SLIPWAY_CONNECTION_PASSWORD: Final = Setting(
+    "SLIPWAY_CONNECTION_PASSWORD", TEXT, "", _CLI, "a password for `slipway create connection`", "asked for"
+)
 SLIPWAY_NODE_KEY: Final = Setting("SLIPWAY_NODE_KEY", TEXT, "", _AGENT, "the site's key, in place of a file with it")
 SLIPWAY_NODE_LISTEN: Final = Setting("SLIPWAY_NODE_LISTEN", TEXT, "", _AGENT, "where it listens: `ADDRESS:PORT`")
 SLIPWAY_NODE_NAME: Final = Setting(

@@ -13,7 +13,7 @@ from slipway_api.actions import control, creation, notes, report, workflows
 from slipway_api.actions import routes as actions
 from slipway_api.controller import leader_routes, repair_switch
 from slipway_api.documents import commit, configdocs, design, revisions
-from slipway_api.http import health, openapi
+from slipway_api.http import health, openapi, whoami
 from slipway_api.http.answers import ERRORS
 from slipway_api.http.bodies import BodyLimit
 from slipway_api.http.dependencies import ShipyardHeaders, accept_verbosity, require_existing_site, use_provisioners
@@ -53,6 +53,7 @@ _ROUTERS = (
     repair_switch,
     site_view,
     node_states,
+    whoami,
     *_STATUS,
 )
 

@@ -196,16 +196,19 @@ class Buffers(Repository):
                 raise CollectionUnchanged(
                     f"collection {name!r} is {there} the newest revision of site {site!r}: there is nothing to change"
                 )
-            others = changed(base, old if mode is BufferMode.APPEND else {})
+            others = changed(base, old if mode in (BufferMode.APPEND, BufferMode.RENEW) else {})
             others.pop(name, None)
             _require_own(tx, documents, others)
-            if mode is BufferMode.REPLACE:
-                tx.execute(delete(buffer_collection).where(buffer_collection.c.site == site))
+            gone = dict(old) if mode is BufferMode.REPLACE else {}
+            if mode is BufferMode.RENEW and name in old:
+                gone = {name: old[name]}
+            if gone:
+                here = (buffer_collection.c.site == site) & buffer_collection.c.name.in_(gone)
+                tx.execute(delete(buffer_collection).where(here))
             _write(tx, self._now(), site, user, version + 1)
             number = keep(tx, site, stored, documents)
             tx.execute(insert(buffer_collection).values(site=site, name=name, content_id=number))
-            if mode is BufferMode.REPLACE:
-                drop_unused(tx, {part.content_id for part in old.values()})
+            drop_unused(tx, {part.content_id for part in gone.values()})
             discarded = sorted(old.keys() - {name}) if mode is BufferMode.REPLACE else ()
             return replace(read_buffer(tx, sealing, site), discarded=tuple(discarded))
 
@@ -236,10 +239,10 @@ def _write(tx: Connection, now: datetime, site: str, user: str, version: int) ->
 def _already(site: str, name: str, posted: Mapping[str, Part]) -> str:
     """Say that a collection is in the buffer, and what the way out would cost."""
     others = ", ".join(sorted(posted.keys() - {name}))
-    also = f", which also discards {others}: put that again afterwards, with append (--append)" if others else ""
+    also = f", replace (--replace) also discards {others}" if others else ""
     return (
-        f"collection {name!r} is in the buffer of site {site!r} already: commit or discard the buffer, or use the "
-        f"buffer mode replace (--replace){also}"
+        f"collection {name!r} is in the buffer of site {site!r} already: the buffer mode renew (--renew) puts this one "
+        f"in its place{also}"
     )
 
 

@@ -22,11 +22,13 @@ from site_store.tables import buffer, buffer_collection, content, document, revi
 class BufferMode(StrEnum):
     """What a collection that is put into the buffer does with what is there already.
 
-    `REJECT`: the buffer must be empty. `APPEND`: the collection must not be in it yet. `REPLACE`: it is emptied first.
+    `REJECT`: the buffer must be empty. `APPEND`: the collection must not be in it yet. `RENEW`: it takes the place of
+    what is in it of this collection; the others stay. `REPLACE`: it is emptied first.
     """
 
     REJECT = "rejectoncontents"
     APPEND = "append"
+    RENEW = "renew"
     REPLACE = "replace"
 
 

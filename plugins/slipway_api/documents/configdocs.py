@@ -65,7 +65,8 @@ Mode = Annotated[
     str,
     Query(
         description="What to do with what is in the buffer: `rejectoncontents` refuses unless it is empty, `append` "
-        "refuses if this collection is in it, `replace` empties it first, of other collections too.",
+        "refuses if this collection is in it, `renew` puts it in place of itself, `replace` empties it first, of other "
+        "collections too.",
         examples=["append"],
         json_schema_extra={"enum": [mode.value for mode in BufferMode]},
     ),

@@ -67,6 +67,11 @@ class Caller:
         details = ConnectionDetails(conn_id=DEFAULT_CONNECTION)
         return bool(get_auth_manager().is_authorized_connection(method="GET", details=details, user=self.user))
 
+    def may_connect(self) -> bool:
+        """Whether they may make a connection in Airflow, such as that of a site's provisioner."""
+        details = ConnectionDetails(conn_id=DEFAULT_CONNECTION)
+        return bool(get_auth_manager().is_authorized_connection(method="POST", details=details, user=self.user))
+
     def require_read(self, dag_id: str) -> None:
         """Refuse (403) a caller who may not see the actions of a DAG."""
         self._require(self.may_read(dag_id), f"see the runs of {dag_id}")

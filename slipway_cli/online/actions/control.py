@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 import click
 from rich.text import Text
 
+from site_engine.kinds import kind_of
+from slipway_cli.online.actions.create import start_action
+from slipway_cli.online.actions.plan import action_body
 from slipway_cli.online.actions.trees import follow_to_the_end
 from slipway_cli.online.server.completion import ACTION, GROUP_OF_ACTION
 from slipway_cli.online.server.online_command import (
@@ -28,6 +32,8 @@ from slipway_cli.output import console, counted, listed, printable
 from strategy_lib.did_you_mean import did_you_mean
 
 _CONFLICT = 409
+_FAILED = ("failure", "unknown")
+"""States of nodes that failed, or of which nobody knows."""
 _SAID = {
     "stop": "is being stopped; what was submitted goes on at the provisioner",
     "pause": "is paused: the group at work ends, no other starts",
@@ -159,6 +165,7 @@ def _is_waiting(entry: Mapping[str, Any]) -> bool:
 _RETRIES = examples(
     "slipway retry action/01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "slipway retry action/01ARZ3NDEKTSV4RRFFQ69G5FAV --group compute-nodes-1 --follow",
+    "slipway retry action/01ARZ3NDEKTSV4RRFFQ69G5FAV --failed-nodes",
 )
 
 
@@ -177,17 +184,32 @@ def retry() -> None:
     metavar="NAME",
     help="Only this group, with those that are in its way or behind it; may be repeated.",
 )
+@click.option(
+    "--failed-nodes",
+    is_flag=True,
+    help="Only the nodes that failed, also where their group succeeded without them; by a new action.",
+)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.option("--follow", "-F", "following", is_flag=True, help="Show the progress, and end with the verdict.")
 @online
 def retry_action(
-    server: SiteServer, output: str, action: str, groups: tuple[str, ...], yes: bool, following: bool
+    server: SiteServer,
+    output: str,
+    action: str,
+    groups: tuple[str, ...],
+    failed_nodes: bool,
+    yes: bool,
+    following: bool,
 ) -> None:
     """Try again what failed in an ACTION: the groups that failed, those that did not run because of them, and the rest.
 
-    It says which nodes go again, and asks. Nodes that are done are not touched.
+    It says which nodes go again, and asks. Nodes that are done are not touched. A group that met its criteria is not
+    tried again: --failed-nodes starts an update_site of the nodes that failed, with the newest revision.
     """
     known = action_id(action)
+    if failed_nodes:
+        _update_failed(server, output, known, groups, yes=yes, following=following)
+        return
     path = f"/actions/{known}/retry"
     planned = server.get(path, group=list(groups) or None)
     plan = planned.json()
@@ -206,6 +228,35 @@ def retry_action(
         click.echo(f"next: slipway describe action/{known} --follow; slipway stop action/{known}")
 
     show_answer(answer, output, show)
+
+
+def _update_failed(
+    server: SiteServer, output: str, known: str, groups: Collection[str], *, yes: bool, following: bool
+) -> None:
+    """Start an update of the nodes that failed in an action, or in these of its groups."""
+    found = server.get(f"/actions/{known}").json()
+    kind, names = str(found["name"]), [str(group["name"]) for group in found["groups"]]
+    if not kind_of(kind).has_groups:
+        raise click.UsageError(f"{kind} has no groups: `slipway retry action/{known}` tries it all again")
+    for name in groups:
+        if name not in names:
+            raise Failed(f"the action has no group {name!r}; {did_you_mean(name, names, 'it has none')}")
+    if not found["ended"]:
+        raise Failed(f"action {known} is not over yet: `slipway describe action/{known} --follow` waits for its end")
+    nodes = [
+        str(node["name"])
+        for node in found["nodes"]
+        if node["state"] in _FAILED and (not groups or {*groups}.intersection(node["groups"]))
+    ]
+    if not nodes:
+        raise Failed(f"no node of {listed(groups) if groups else 'it'} failed in action {known}: nothing was started")
+    server.where = replace(server.where, site=str(found["site"]), site_named=True)
+    who = f"{counted(len(nodes), 'node')} that failed in it: {listed(nodes)}"
+    console(stderr=True).print(Text(printable(f"update_site of site {found['site']}, of {who}")), soft_wrap=True)
+    if not yes:
+        confirm(f"action {known} of site {found['site']} at {server.where.url}: update these?", "--yes")
+    body = action_body("update_site", {"target_nodes": nodes}, None)
+    start_action(server, output, body, {}, following=following, yes=yes)
 
 
 def plan_lines(plan: Mapping[str, Any]) -> Iterator[Text]:

@@ -12,6 +12,7 @@ from site_engine.kinds import KINDS, ActionKind, Override, kind_of
 from slipway_cli.online.actions.plan import action_body, planning_options
 from slipway_cli.online.actions.trees import follow_to_the_end
 from slipway_cli.online.documents.configdocs import create_configdocs
+from slipway_cli.online.server.connections import create_connection
 from slipway_cli.online.server.online_command import (
     TargetGroup,
     answered,
@@ -85,11 +86,32 @@ def create_action(
     ends the following and not the action (130).
     """
     parameters = _parameters(params, options | {"continue-on-fail": continue_on_fail})
-    nodes, known = node_names(parameters.get("target_nodes")), kind_of(kind)
-    if known.targeted and not nodes:
+    if kind_of(kind).targeted and not node_names(parameters.get("target_nodes")):
         raise click.UsageError(f"{kind} needs its nodes: --target-node NODE, once for each, or NODE,NODE")
     body = action_body(kind, parameters, site_state)
     query = {"allow-intermediate-commits": allow_intermediate_commits}
+    start_action(server, output, body, query, following=following, yes=yes, yes_destroy=yes_destroy)
+
+
+def start_action(
+    server: SiteServer,
+    output: str,
+    body: Mapping[str, Any],
+    query: Mapping[str, Any],
+    *,
+    following: bool,
+    yes: bool,
+    yes_destroy: bool = False,
+) -> None:
+    """Ask before servers lose what is on them, start an action, and show it, or follow it to its end.
+
+    Parameters
+    ----------
+    body, query : of the request.
+    yes, yes_destroy : do not ask.
+    """
+    kind, parameters = str(body["name"]), body.get("parameters", {})
+    nodes, known = node_names(parameters.get("target_nodes")), kind_of(kind)
     said: frozenset[str] = frozenset()
     if not _is_set(parameters, "dry_run"):
         if known.is_destructive and not (yes if known.has_groups else yes_destroy):
@@ -226,9 +248,10 @@ def _confirm_deployed(
 
 @click.group(cls=TargetGroup)
 def create() -> None:
-    """Put documents into the buffer, start an action, or make a reporter."""
+    """Put documents into the buffer, start an action, store a connection, or make a reporter."""
 
 
 create.add_command(create_configdocs)
 create.add_command(create_action)
+create.add_command(create_connection)
 create.add_command(create_reporter)

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 import click
+from requests import Response
 from rich.text import Text
 
 from api_client.slipway import VALIDATION_TIMEOUT
@@ -43,6 +44,7 @@ _NOTHING = Collection(b"", (), ())
 )
 @click.option("--recurse", is_flag=True, help="Also those in folders below.")
 @click.option("--append", is_flag=True, help="Beside the other collections that are in the buffer.")
+@click.option("--renew", is_flag=True, help="In place of this collection in the buffer; the others stay.")
 @click.option("--replace", is_flag=True, help="Instead of all that is in the buffer, other collections too.")
 @click.option("--empty-collection", is_flag=True, help="Take the collection's documents away; no files are sent.")
 @online
@@ -54,16 +56,18 @@ def create_configdocs(
     directories: tuple[str, ...],
     recurse: bool,
     append: bool,
+    renew: bool,
     replace: bool,
     empty_collection: bool,
 ) -> None:
     """Put a whole COLLECTION of documents into the buffer of the site.
 
     The files are sent as they are, comments and all; `-f -` is standard input. Nothing takes effect before
-    `slipway commit configdocs`. Unless --append or --replace says what to do with it, the buffer must be empty.
+    `slipway commit configdocs`. Unless --append, --renew or --replace says what to do with it, the buffer must be
+    empty.
     """
-    if append and replace:
-        raise click.UsageError("--append and --replace exclude each other")
+    if append + renew + replace > 1:
+        raise click.UsageError("--append, --renew and --replace exclude each other")
     if empty_collection and (filenames or directories):
         raise click.UsageError("--empty-collection sends no files: leave --filename and --directory out")
     if not empty_collection and not filenames and not directories:
@@ -77,18 +81,9 @@ def create_configdocs(
             f"{listed(sources.names)}: there is no document in {them}; to take the collection's documents away, "
             f"send no files: slipway create configdocs {collection} --empty-collection"
         )
-    mode = "append" if append else "replace" if replace else None
+    mode = "append" if append else "renew" if renew else "replace" if replace else None
     say = in_files({collection: sources})
-    answer = server.send(
-        "POST",
-        f"/configdocs/{quote(collection, safe='')}",
-        {"buffermode": mode, "empty-collection": True if empty_collection else None},
-        lambda _: say,
-        data=sources.text,
-        headers={"Content-Type": "application/x-yaml"},
-        timeout=VALIDATION_TIMEOUT,
-    )
-    UploadCache(server.where).remember(version_of(answer.headers), collection, sources, alone=not append)
+    answer = put_collection(server, collection, sources, mode)
 
     def table(body: Any) -> None:
         print_messages(console(stderr=True), messages_of(body), say)
@@ -100,6 +95,38 @@ def create_configdocs(
         click.echo(f"next: slipway diff configdocs committed buffer{there}; slipway commit configdocs{there}")
 
     show_answer(answer, output, table)
+
+
+def put_collection(
+    server: SiteServer,
+    collection: str,
+    sources: Collection,
+    mode: str | None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Put a collection into the buffer, and remember of which files it is made.
+
+    Parameters
+    ----------
+    sources : without a text it takes the collection away.
+    mode : of the buffer; None: it must be empty.
+    headers : conditions.
+
+    Raises `Failed`: it is refused, with the lines of its files.
+    """
+    say = in_files({collection: sources})
+    answer = server.send(
+        "POST",
+        f"/configdocs/{quote(collection, safe='')}",
+        {"buffermode": mode, "empty-collection": None if sources.names else True},
+        lambda _: say,
+        data=sources.text,
+        headers={"Content-Type": "application/x-yaml", **(headers or {})},
+        timeout=VALIDATION_TIMEOUT,
+    )
+    alone = mode not in ("append", "renew")
+    UploadCache(server.where).remember(version_of(answer.headers), collection, sources, alone=alone)
+    return answer
 
 
 _MARKS = {"added": ("+", "green"), "removed": ("-", "red"), "modified": ("~", "yellow"), "moved": (">", "cyan")}
@@ -204,6 +231,14 @@ def commit_configdocs(server: SiteServer, output: str, force: bool, dryrun: bool
     are those of your files, if all that is in the buffer was loaded from here; else those of the collection.
     """
     _only_one(force, dryrun)
+    judge(server, output, force=force, dryrun=dryrun)
+
+
+def judge(server: SiteServer, output: str, *, force: bool = False, dryrun: bool = False) -> None:
+    """Have the buffer judged, and unless it is a `dryrun` committed; show what comes of it.
+
+    Raises `SystemExit`: a dry run has found errors.
+    """
     loaded = UploadCache(server.where)
 
     def say_of(headers: Mapping[str, str]) -> Sentence:

@@ -106,7 +106,7 @@ def _kind(message: Message) -> Sameness | None:
 READING = 60.0
 """Seconds for an answer that is read from the store, or by one question to Airflow or to the provisioner."""
 
-WITHOUT_SITE = ("/sites", "/owners", "/repair", "/imports")
+WITHOUT_SITE = ("/sites", "/owners", "/repair", "/imports", "/whoami")
 """Beginnings of paths that take no site as a parameter."""
 
 REQUEST_ID = "X-Shipyard-Req"

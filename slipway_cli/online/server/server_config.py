@@ -37,6 +37,15 @@ class Profile:
     user: str | None = None
 
 
+def token_end(token: str) -> datetime | None:
+    """Return when a token ends; None where it does not say."""
+    ends = token_expiry(token)
+    try:
+        return None if ends is None else datetime.fromtimestamp(ends, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class Login:
     """A token, and for which server and user it is."""
@@ -52,11 +61,7 @@ class Login:
     @property
     def expires(self) -> datetime | None:
         """When the token ends; None where it does not say."""
-        ends = token_expiry(self.token)
-        try:
-            return None if ends is None else datetime.fromtimestamp(ends, UTC)
-        except (ValueError, OverflowError, OSError):
-            return None
+        return token_end(self.token)
 
 
 class Folder:

@@ -69,7 +69,7 @@ def test_the_buffer_modes(user: httpx.Client, store: SiteStore) -> None:
     refused = put(user, f"{other}# again\n", "b", buffermode="APPEND")
     assert refused.status_code == 409
     assert "'b' is in the buffer" in refused.json()["message"]
-    assert "(--replace), which also discards a: put that again" in refused.json()["message"]
+    assert "(--renew) puts this one in its place, replace (--replace) also discards a" in refused.json()["message"]
     answer = put(user, other, "c", buffermode="Replace")
     assert answer.status_code == 201
     assert answer.json()["buffer"] == {
@@ -90,7 +90,7 @@ def test_an_unknown_buffer_mode_is_refused_whatever_is_in_the_buffer(user: httpx
         put(user, NETWORK, "a")
     answer = put(user, NETWORK, "b", buffermode="rejectcontents")
     assert_failure(answer, 400)
-    assert "use rejectoncontents, append, replace" in answer.json()["message"]
+    assert "use rejectoncontents, append, renew, replace" in answer.json()["message"]
 
 
 def test_a_document_lives_in_one_collection(user: httpx.Client) -> None:

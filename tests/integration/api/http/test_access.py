@@ -72,6 +72,7 @@ ROUTES = {
     "GET /api/v1.0/sites/{site}/reports": READ,
     "POST /api/v1.0/sites/{site}/reports/acknowledgements": WRITE,
     "GET /api/v1.0/owners": READ,
+    "GET /api/v1.0/whoami": READ,
     "POST /api/v1.0/sites/{site}/touch": WRITE,
     "POST /api/v1.0/sites/{site}/adopt": WRITE,
     "GET /api/v1.0/actions/{action_id}/retry": READ,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from site_store import ActionState, SiteStore
 from slipway_cli.main import main
 from tests.integration.api.airflow_runs import DESIGN, AirflowRuns, plan
 from tests.integration.api.conftest import PASSWORD
+from tests.support.simulators import Simulator
 
 pytestmark = pytest.mark.usefixtures("dags", "connected")
 STRATEGY = "schema: shipyard/DeploymentStrategy/v1"
@@ -224,3 +226,100 @@ def test_what_an_action_would_do(committed: Slipway) -> None:
     assert "update_site of site default, revision 1: erases 0 " in said
     assert re.search(r"1  control  yes +2 +prepare 2, deploy 2", said), said
     assert committed("plan", "deploy_site", "-o", "json").data["listed"]["age"] >= 0
+
+
+def test_who_one_is_and_what_one_may_do(slipway: Slipway) -> None:
+    said = slipway("whoami").stdout
+    assert said.startswith("User: user\nServer: http://127.0.0.1:"), said
+    assert "\nmay start: deploy_site, update_site, " in said
+    assert "\nmay load, commit and roll back documents\n" in said
+    assert "\nmay not see secrets in documents\nmay not make connections\n" in said
+    assert "\nmay not start: any action\n" in slipway("whoami", role="viewer").stdout
+    found = slipway("whoami", "-o", "json", role="admin").data
+    assert (found["user"], found["connect"], found["read_secrets"], found["commit"]) == ("admin", True, True, True)
+    assert found["token_expires"] > "2026"
+
+
+def _editor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str) -> None:
+    """Have a shell script be the editor; it is called with the file."""
+    path = tmp_path / "editor.sh"
+    path.write_text(script)
+    monkeypatch.setenv("EDITOR", f"sh {path}")
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "drafts"))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    (tmp_path / "drafts").mkdir(exist_ok=True)
+
+
+def test_a_collection_is_edited_and_judged_in_the_buffer(
+    committed: Slipway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = "schema: x/Y/v1\nmetadata: {schema: metadata/Document/v1, name: n}\ndata: {}\n"
+    (tmp_path / "other.yaml").write_text(other)
+    committed("create", "configdocs", "other", "-f", "other.yaml")
+    drafts = tmp_path / "drafts"
+
+    def edit(script: str, **more: Any) -> Said:
+        _editor(monkeypatch, tmp_path, script)
+        return committed("edit", "configdocs", "design", role="op", **more)
+
+    assert "was not changed" in edit("exit 0").stderr
+    assert not list(drafts.iterdir())
+    good = edit('sed -i "s/critical: true/critical: false/" "$1"')
+    assert "design is loaded into the buffer of site default" in good.stderr
+    assert "Validations succeeded DRYRUN: nothing is committed\n" in good.stdout
+    assert not list(drafts.iterdir())
+    assert "critical: false" in committed("get", "configdocs", "--collection", "design").stdout
+    assert committed("get", "configdocs", "--collection", "other").stdout == other, "the other one stays"
+    # From the buffer, once more; what is wrong with it is said, and it is there to be edited again.
+    bad = edit('sed -i "s/critical: false/critical: maybe/" "$1"', status=1)
+    assert "must be true or false, not the text 'maybe'" in bad.stderr
+    assert "critical: maybe" in committed("get", "configdocs", "--collection", "design").stdout
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ('printf "a: [1\\n" >> "$1"', "this is not YAML"),
+        ('echo "# more" >> "$1"; exit 3', "ended with status 3: nothing was put into the buffer"),
+        ('echo "# nothing" > "$1"', "no document is left in it"),
+    ],
+)
+def test_an_edited_text_that_is_refused_is_kept(
+    committed: Slipway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str
+) -> None:
+    _editor(monkeypatch, tmp_path, script)
+    refused = committed("edit", "configdocs", "design", role="op", status=1)
+    assert said in refused.stderr
+    (draft,) = (tmp_path / "drafts").iterdir()
+    assert f"your text is kept in {draft}: slipway create configdocs design -f {draft} --renew\n" in refused.stderr
+    assert draft.stat().st_mode & 0o777 == 0o600
+    assert "buffer: unmodified" in committed("get", "configdocs").stdout
+    assert "did you mean 'design'?" in committed("edit", "configdocs", "desing", role="op", status=1).stderr
+
+
+def test_what_somebody_else_loads_meanwhile_is_not_overwritten(
+    committed: Slipway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "theirs.yaml").write_text(DESIGN + "# theirs\n")
+    slipway = f"{sys.executable} -m slipway_cli create configdocs design -f {tmp_path / 'theirs.yaml'}"
+    _editor(monkeypatch, tmp_path, f'{slipway} || exit 9\necho "# mine" >> "$1"')
+    refused = committed("edit", "configdocs", "design", role="op", status=1)
+    assert "your text is kept in " in refused.stderr
+    assert "# theirs" in committed("get", "configdocs", "--collection", "design").stdout
+
+
+def test_a_connection_is_tested_and_stored_with_the_rights_of_its_user(
+    slipway: Slipway, connected: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("create", "connection", "drydock", "slipway_provisioner_lab", "--url")
+    refused = slipway(*command, connected.url, "--no-test", role="viewer", status=1)
+    assert "Forbidden" in refused.stderr
+    untested = slipway(*command, connected.url, role="admin", status=1)
+    assert "[core] test_connection is not Enabled): nothing was stored" in untested.stderr
+    monkeypatch.setenv("AIRFLOW__CORE__TEST_CONNECTION", "Enabled")
+    assert "nothing was stored" in slipway(*command, "http://127.0.0.1:9", role="admin", status=1).stderr
+    said = slipway(*command, connected.url, role="admin").stdout
+    assert said.startswith("tested: ")
+    assert said.endswith("\nconnection slipway_provisioner_lab is stored in Airflow\n")
+    again = slipway(*command, connected.url, "--yes", role="admin").stdout
+    assert again.endswith("\nconnection slipway_provisioner_lab is replaced in Airflow\n")

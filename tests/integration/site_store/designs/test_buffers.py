@@ -55,7 +55,7 @@ def test_reject_needs_an_empty_buffer(desk: Desk) -> None:
 def test_append_needs_a_collection_that_is_not_there_yet(desk: Desk) -> None:
     desk.put("a", A, BufferMode.APPEND)
     assert sorted(desk.put("b", B, BufferMode.APPEND).posted) == ["a", "b"]
-    with pytest.raises(BufferNotEmpty, match=r"'a' .* \(--replace\), which also discards b: put that again"):
+    with pytest.raises(BufferNotEmpty, match=r"'a' .* \(--renew\) .*, replace \(--replace\) also discards b$"):
         desk.put("a", C, BufferMode.APPEND)
     assert written(desk.store, Version.BUFFER) == {"a": A, "b": B}
     assert desk.store.buffers.version(SITE) == 2
@@ -73,9 +73,21 @@ def test_replace_empties_the_buffer_first(desk: Desk) -> None:
 
 def test_a_lone_collection_is_replaced_at_the_cost_of_no_other(desk: Desk) -> None:
     desk.put("a", A)
-    with pytest.raises(BufferNotEmpty, match=r"\(--replace\)$"):
+    with pytest.raises(BufferNotEmpty, match=r"\(--renew\) puts this one in its place$"):
         desk.put("a", C, BufferMode.APPEND)
     assert desk.put("a", C, BufferMode.REPLACE).discarded == ()
+
+
+def test_renew_puts_a_collection_in_its_own_place_and_leaves_the_others(desk: Desk) -> None:
+    desk.put("a", A, BufferMode.RENEW)
+    desk.put("b", B)
+    record = desk.put("a", C, BufferMode.RENEW)
+    assert (record.version, {name: one.text for name, one in record.posted.items()}) == (3, {"a": C, "b": B})
+    assert record.discarded == ()
+    assert counts(desk.store) == (2, 2), "what nothing refers to any more is gone"
+    with pytest.raises(DocumentElsewhere, match="'b'"):
+        desk.put("a", B, BufferMode.RENEW)
+    assert written(desk.store, Version.BUFFER) == {"a": C, "b": B}
 
 
 @pytest.mark.parametrize("mode", list(BufferMode))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.slipway_cli.conftest import Slipway
-from tests.unit.slipway_cli.online.conftest import AT, ID, Server
+from tests.unit.slipway_cli.online.conftest import AT, ID, Server, action
 from tests.unit.slipway_cli.test_tree_text import node, parent
 
 PLAN: dict[str, Any] = {
@@ -64,6 +64,54 @@ def test_nodes_of_a_step_without_groups(slipway: Slipway, server: Server) -> Non
     server.on("GET", f"/actions/{ID}/retry", plan)
     server.on("POST", f"/actions/{ID}/retry", plan)
     assert slipway("retry", ID, "--yes").stderr.splitlines() == ["1 node: n1", "steps: destroy_nodes"]
+
+
+def _ended(**more: Any) -> dict[str, Any]:
+    nodes = [
+        {"name": "n1", "state": "failure", "groups": ["control"], "message": "burnt"},
+        {"name": "n2", "state": "unknown", "groups": ["compute"], "message": None},
+        {"name": "n3", "state": "not_started", "groups": ["compute"], "message": "withheld"},
+    ]
+    groups = [{"name": "control", "state": "success"}, {"name": "compute", "state": "failure"}]
+    return action(site="lab-7", ended=AT, nodes=nodes, groups=groups, state="failed") | more
+
+
+@pytest.mark.parametrize(
+    ("options", "nodes"), [((), ["n1", "n2"]), (("--group", "control"), ["n1"])], ids=["all", "of a group"]
+)
+def test_the_nodes_that_failed_are_updated_by_a_new_action(
+    slipway: Slipway, server: Server, options: tuple[str, ...], nodes: list[str]
+) -> None:
+    server.on("GET", f"/actions/{ID}", _ended())
+    server.on("POST", "/actions", action(name="update_site", site="lab-7"), 201)
+    result = slipway("retry", ID, "--failed-nodes", *options, "--yes")
+    assert result.exit_code == 0, result.output
+    number = "1 node" if len(nodes) == 1 else "2 nodes"
+    assert result.stderr == f"update_site of site lab-7, of {number} that failed in it: {', '.join(nodes)}\n"
+    assert json.loads(server.request.body) == {"name": "update_site", "parameters": {"target_nodes": nodes}}
+    assert server.request.params["site"] == "lab-7", "the action's site, whichever is meant else"
+
+
+def test_before_the_nodes_that_failed_are_updated_it_asks(slipway: Slipway, server: Server) -> None:
+    server.on("GET", f"/actions/{ID}", _ended())
+    assert "nothing was done" in slipway("retry", ID, "--failed-nodes", stdin="n\n").stderr
+
+
+@pytest.mark.parametrize(
+    ("found", "options", "said"),
+    [
+        ({"nodes": []}, (), "no node of it failed in action"),
+        ({"ended": None}, (), "is not over yet"),
+        ({"name": "destroy_nodes"}, (), "destroy_nodes has no groups: `slipway retry action/"),
+        ({}, ("--group", "contol"), "did you mean 'control'?"),
+    ],
+)
+def test_where_no_node_failed_nothing_is_updated(
+    slipway: Slipway, server: Server, found: dict[str, Any], options: tuple[str, ...], said: str
+) -> None:
+    server.on("GET", f"/actions/{ID}", _ended(**found))
+    result = slipway("retry", ID, "--failed-nodes", *options)
+    assert (result.exit_code != 0, said in result.stderr) == (True, True), result.output
 
 
 def gate(**more: Any) -> dict[str, Any]:
