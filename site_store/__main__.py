@@ -29,6 +29,11 @@ class _Care(click.Group):
             raise click.ClickException(str(error)) from error
 
 
+def _example(line: str) -> str:
+    """Return the end of a command's help."""
+    return f"\b\nExample:\n  {line}"
+
+
 @click.group(cls=_Care)
 def main() -> None:
     """Care for Slipway's database."""
@@ -48,7 +53,7 @@ The older version may go on beside the new one behind this upgrade. The order is
 2. replace one process after the other, in any order"""
 
 
-@main.command()
+@main.command(epilog=_example("slipway store upgrade"))
 @click.option("--url", help=_URL_HELP)
 @click.option("--while-running", is_flag=True, help="Upgrade also while processes or actions are at work.")
 def upgrade(url: str | None, while_running: bool) -> None:
@@ -76,7 +81,7 @@ def upgrade(url: str | None, while_running: bool) -> None:
     click.echo(SiteStore.upgrade(url))
 
 
-@main.command()
+@main.command(epilog=_example("slipway store prune --days 30"))
 @click.option("--url", help=_URL_HELP)
 @click.option("--days", default=90, show_default=True, type=click.IntRange(0, 36500), help="Events to keep, in days.")
 def prune(url: str | None, days: int) -> None:
@@ -86,7 +91,7 @@ def prune(url: str | None, days: int) -> None:
         click.echo(f"{store.location}: {deleted} events older than {days} days deleted")
 
 
-@main.command()
+@main.command(epilog=_example("slipway store verify"))
 @click.option("--url", help=_URL_HELP)
 @click.option("--repair", is_flag=True, help="Count everything anew where something differs.")
 def verify(url: str | None, repair: bool) -> None:
@@ -110,7 +115,7 @@ def verify(url: str | None, repair: bool) -> None:
         click.echo(f"{wrong}; counted anew: {store.counts.rebuild()} counts")
 
 
-@main.command()
+@main.command(epilog=_example("slipway store backup slipway.backup"))
 @click.option("--url", help=_URL_HELP)
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def backup(url: str | None, file: Path) -> None:
@@ -121,7 +126,7 @@ def backup(url: str | None, file: Path) -> None:
         click.echo(f"its secrets need the key of fingerprint {', '.join(made.keys)}: keep that elsewhere")
 
 
-@main.command("restore")
+@main.command("restore", epilog=_example("slipway store restore slipway.backup"))
 @click.option("--url", help=_URL_HELP)
 @click.option("--replace", is_flag=True, help="Drop the store that is there, in the same transaction.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -138,7 +143,7 @@ def restore_backup(url: str | None, replace: bool, file: Path) -> None:
         click.echo(f"next: {step}")
 
 
-@main.command()
+@main.command(epilog=_example("slipway store restored"))
 @click.option("--url", help=_URL_HELP)
 @click.option("--op", default=0, type=click.IntRange(min=0, max=2**53), help="An operation's number that is known.")
 @click.option("--doubt", is_flag=True, help="Do not believe what is recorded as done: actions ran after the backup.")
@@ -160,7 +165,7 @@ def restored(url: str | None, op: int, doubt: bool, clone: bool) -> None:
             click.echo(f"{found.doubted} nodes are in doubt: `slipway adopt` has those count as done that are")
 
 
-@main.command()
+@main.command(epilog=_example("slipway store rotate"))
 @click.option("--url", help=_URL_HELP)
 def rotate(url: str | None) -> None:
     """Encrypt all texts with secrets with the first key of the store, also those that are in clear from before.

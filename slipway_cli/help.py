@@ -43,7 +43,8 @@ An action brings a revision about, or does something to single nodes.
     "status": """\
 How it stands: what is wanted against what is done, and who is at work.
 
-  slipway get sites                                 all sites
+  slipway status                                    what waits for you, what is wrong, what runs
+  slipway get sites                                 all sites (--watch: as it changes)
   slipway describe site/SITE                        its groups (--depth 2: its nodes)
   slipway get nodes --status error                  nodes, filtered and sorted
   slipway describe node/NODE                        everything that ever happened to a node

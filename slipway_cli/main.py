@@ -152,6 +152,7 @@ _ROWS = {
         "commit": ("documents.configdocs:commit", "Make what was loaded a revision."),
         "rollback": ("documents.configdocs:rollback", "Go back to an earlier revision."),
         "delete": ("documents.configdocs:delete", "Discard what was loaded."),
+        "status": ("sites.status:status", "Show what waits for you, what is wrong, and what runs."),
         "get": ("sites.get:get", "List actions, documents, revisions, statuses."),
         "describe": ("actions.describe:describe", "Show one action, step, revision or note."),
         "open": ("server.open_page:open_", "Open a page in the browser."),

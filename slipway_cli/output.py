@@ -22,6 +22,7 @@ from slipway_cli.folding_table import FoldingTable, whole_lines
 from slipway_cli.folding_table import printable as printable
 from slipway_cli.options import Command
 from strategy_lib.errors import Problem
+from strategy_lib.folded_names import fold_names
 
 
 def listed(names: Collection[str], limit: int = 12) -> str:
@@ -29,6 +30,13 @@ def listed(names: Collection[str], limit: int = 12) -> str:
     shown = [printable(name) for name in list(names)[:limit]]
     rest = len(names) - len(shown)
     return ", ".join(shown) + (f" and {rest} more" if rest else "")
+
+
+def listed_nodes(names: Collection[str], limit: int = 12) -> str:
+    """Return names of nodes in a sentence, those that differ in a number alone as one: `r1-compute-[01-12], mon`."""
+    found = fold_names(names)
+    rest = sum(number for _, number in found[limit:])
+    return ", ".join(printable(text) for text, _ in found[:limit]) + (f" and {rest} more" if rest else "")
 
 
 def counted(number: int, noun: str) -> str:
@@ -42,11 +50,19 @@ UNFOLDED = 1000  # columns of a table in a pipe: wide enough that no name is fol
 
 
 class OutputFormat(StrEnum):
-    """The forms in which a command shows its result."""
+    """The forms in which a command shows its result. Lists alone have the last two."""
 
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"
+    WIDE = "wide"
+    NAME = "name"
+
+
+FORMS = (OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML)
+"""The forms that every command has."""
+FORMS_OF_LISTS = tuple(OutputFormat)
+FOR_PEOPLE = (OutputFormat.TABLE, OutputFormat.WIDE, OutputFormat.NAME)
 
 
 def output_option(command: Command) -> Command:
@@ -54,7 +70,7 @@ def output_option(command: Command) -> Command:
     return click.option(
         "-o",
         "--output",
-        type=click.Choice([form.value for form in OutputFormat]),
+        type=click.Choice([form.value for form in FORMS]),
         default=OutputFormat.TABLE.value,
         show_default=True,
         help="Form of the result.",
@@ -94,11 +110,27 @@ def table(*columns: str, right: Sequence[str] = (), folds: Sequence[str] = ()) -
     return FoldingTable(columns, right, folds)
 
 
+def say_next(*commands: str, err: bool = False) -> None:
+    """Say which commands come next, with the site and the names filled in; nothing without one."""
+    if commands:
+        click.echo(f"next: {printable('; '.join(commands))}", err=err)
+
+
 def print_table(target: Console, rows: FoldingTable) -> None:
     """Print a table below a blank line; nothing where it has no row."""
     if rows.row_count:
         target.print()
         target.print(rows)
+
+
+FORM_KEY = "slipway_cli.output.form"
+"""Where a command's context has the form that was asked for."""
+
+
+def asked_form() -> str | None:
+    """Return the form of the result that the command at work was asked for; None: it has none."""
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get(FORM_KEY)
 
 
 Columns = Mapping[str, Callable[[Any], str | Text]]
@@ -112,11 +144,26 @@ def print_list(
     right: Sequence[str] = (),
     folds: Sequence[str] = (),
 ) -> None:
-    """Print a table of what was found, a row each; in its place `nothing` where nothing was."""
+    """Print a table of what was found, a row each; in its place `nothing` where nothing was.
+
+    With `-o wide` each row is one line. With `-o name` the first column alone is printed, and nothing where there is
+    nothing: it is for commands that take names.
+    """
+    form = asked_form()
+    if form == OutputFormat.NAME:
+        first = next(iter(columns.values()))
+        for one in found:
+            click.echo(printable(str(first(one))))
+        return
+    if form == OutputFormat.WIDE:
+        folds = ()
     rows = table(*columns, right=right, folds=folds)
     for one in found:
         rows.add_row(*(cell(one) for cell in columns.values()))
-    console().print(rows if found else Text(nothing))
+    target = console()
+    if form == OutputFormat.WIDE:
+        target.width = max(target.width, UNFOLDED)
+    target.print(rows if found else Text(nothing))
 
 
 def print_facts(target: Console, facts: Iterable[tuple[str, Any]], indent: str = "") -> None:
@@ -135,7 +182,7 @@ def serialised(data: Any, output: str) -> str:
 
 def show_data(data: Any, output: str, show_table: Callable[[Any], None]) -> None:
     """Print data in the form that was asked for; `show_table` prints it for people."""
-    if output == OutputFormat.TABLE:
+    if output in FOR_PEOPLE:
         show_table(data)
     else:
         click.echo(serialised(data, output), nl=False)

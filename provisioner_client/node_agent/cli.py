@@ -11,7 +11,11 @@ from provisioner_client.node_agent import agent
 UNIT = "slipway-node-agent.service"
 
 
-@click.command("node-agent", context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]})
+@click.command(
+    "node-agent",
+    context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
+    epilog="\b\nExample:\n  slipway node-agent --print-unit > slipway-node-agent.service",
+)
 @click.option("--print-agent", "printed", flag_value="agent.py", help="Print the agent: one file for Python 3 alone.")
 @click.option("--print-unit", "printed", flag_value=UNIT, help="Print the unit of systemd that runs it.")
 @click.option("--listen", metavar="ADDRESS:PORT", help="Where to listen; or SLIPWAY_NODE_LISTEN.")

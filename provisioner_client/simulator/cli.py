@@ -45,7 +45,7 @@ _TICK = 0.1
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command("simulator")
+@click.command("simulator", epilog="\b\nExample:\n  slipway simulator --provisioner maas --machines 20 --port 5240")
 @click.option(
     "--provisioner",
     type=click.Choice(["drydock", "maas"]),

@@ -29,7 +29,7 @@ from slipway_cli.demo.provisioner_process import ProvisionerProcess
 from slipway_cli.demo.simulated_provisioner import embedded_provisioner, remove_machines
 from slipway_cli.embedded.home import Runtime, make_home
 from slipway_cli.embedded.settings import EmbeddedSettings
-from slipway_cli.options import embedded_options
+from slipway_cli.options import embedded_options, examples
 from slipway_cli.output import OutputFormat, console, output_option, print_problems
 from slipway_cli.terminal.follow import WAIT, Absence, Clock, follow, open_tree_view, show_end
 
@@ -48,7 +48,9 @@ _TIME_LIMIT = 90.0
 _CONFLICT = 409
 
 
-@click.command()
+@click.command(
+    epilog=examples("slipway demo", "slipway demo --fail deploy:r1-compute-07", "slipway demo --site site.yaml")
+)
 @click.option(
     "--provisioner",
     type=click.Choice(tuple(PROVISIONERS)),

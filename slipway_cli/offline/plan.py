@@ -22,13 +22,14 @@ from slipway_cli.offline.strategy_input import (
     print_by_policy,
     strategy_option,
 )
-from slipway_cli.options import output_file_option
+from slipway_cli.options import examples, output_file_option
 from slipway_cli.output import (
     OutputFormat,
     console,
     counted,
     deliver,
     listed,
+    listed_nodes,
     output_option,
     print_problems,
     printable,
@@ -153,7 +154,9 @@ class PlanCommand(click.Command):
         return super().make_context(info_name, args, parent, **extra)
 
 
-@click.command(cls=PlanCommand)
+@click.command(
+    cls=PlanCommand, epilog=examples("slipway plan site.yaml", "slipway plan site.yaml --graph svg -f groups.svg")
+)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, shell_complete=_complete)
 @click.option("--site", "sites", metavar="SITE-FILE", multiple=True, help="Where the nodes are, if not in FILE.")
 @strategy_option
@@ -232,13 +235,13 @@ def _show(target: Console, wanted: StrategyInput, result: Plan, warnings: list[P
     else:
         names = table("Group", "Its nodes", folds=("Group", "Its nodes"))
         for name, nodes_of_group in result.members.items():
-            names.add_row(name, listed(nodes_of_group) or "none")
+            names.add_row(name, listed_nodes(nodes_of_group) or "none")
         target.print(names)
     if result.overlaps:
         columns = ("In several groups", "Groups, the first one deploys them")
         overlaps = table(*columns, folds=columns)
         for groups, names_in_all in result.overlaps.items():
-            overlaps.add_row(listed(names_in_all), listed(groups))
+            overlaps.add_row(listed_nodes(names_in_all), listed(groups))
         target.print()
         target.print(overlaps)
     if wanted.by_policy:

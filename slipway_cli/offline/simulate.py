@@ -10,13 +10,14 @@ from rich.text import Text
 
 from slipway_cli.files import STANDARD_INPUT
 from slipway_cli.offline.strategy_input import by_policy_data, load_strategy_input, print_by_policy, strategy_option
-from slipway_cli.options import matching
+from slipway_cli.options import examples, matching
 from slipway_cli.output import (
     OutputFormat,
     console,
     counted,
     deliver,
     listed,
+    listed_nodes,
     output_option,
     print_problems,
     print_table,
@@ -37,7 +38,9 @@ STATE_STYLES = {GroupState.SUCCESS: "green", GroupState.FAILURE: "bold red"}
 Outcomes = dict[Phase, dict[str, NodeOutcome]]
 
 
-@click.command()
+@click.command(
+    epilog=examples("slipway simulate site.yaml --fail deploy:node7", "slipway simulate site.yaml --fail 'deploy:r1-*'")
+)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option(
     "--inventory",
@@ -171,7 +174,7 @@ def _show_idle(target: Console, result: Mapping[str, Any], outcomes: Outcomes) -
     sent = {(item["phase"], node) for item in result["submissions"] for node in item["nodes"]}
     idle = [f"{phase}:{node}" for phase, fates in outcomes.items() for node in fates if (phase, node) not in sent]
     if idle:
-        target.print(Text(f"Made no difference, because the node was never sent: {listed(idle)}", style="yellow"))
+        target.print(Text(f"Made no difference, because the node was never sent: {listed_nodes(idle)}", style="yellow"))
 
 
 def _show_criteria(target: Console, result: Mapping[str, Any]) -> None:
@@ -190,7 +193,7 @@ def _show_nodes(target: Console, nodes: Mapping[str, str]) -> None:
     for state in NodeState:
         names = sorted(node for node, its_state in nodes.items() if its_state == state)
         if names and state != NodeState.SUCCESS:
-            rows.add_row(state.value.replace("_", " "), str(len(names)), listed(names))
+            rows.add_row(state.value.replace("_", " "), str(len(names)), listed_nodes(names))
     print_table(target, rows)
 
 
@@ -201,7 +204,7 @@ def _show_held(target: Console, held: Mapping[str, str]) -> None:
         by_reason.setdefault(reason, []).append(name)
     rows = table("Held", "Why", folds=("Held", "Why"))
     for reason, names in by_reason.items():
-        rows.add_row(listed(names), reason)
+        rows.add_row(listed_nodes(names), reason)
     print_table(target, rows)
 
 

@@ -9,6 +9,7 @@ from design_rendering.validation import document_counts, validate_files
 from site_engine.extensions import installed_policies
 from slipway_cli.files import files_in, load_sources, read_sources
 from slipway_cli.offline.strategy_input import by_policy_data, print_by_policy
+from slipway_cli.options import examples
 from slipway_cli.output import (
     OutputFormat,
     console,
@@ -36,7 +37,7 @@ NOUNS = {
 }
 
 
-@click.command()
+@click.command(epilog=examples("slipway validate site.yaml strategy.yaml", "slipway validate -d site --strict"))
 @click.argument("files", metavar="[FILE...]", nargs=-1)
 @click.option(
     "--directory", "-d", "directories", multiple=True, metavar="FOLDER", help="Check all *.yaml and *.yml below it too."

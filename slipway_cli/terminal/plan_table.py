@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from slipway_cli.output import counted, listed, print_table, printable, table
+from slipway_cli.output import counted, listed, listed_nodes, print_table, printable, table
 from strategy_lib.goals.update import ERASING, Deed, PlanRow, document_lines, waits
 
 PLANNED_KINDS = ("deploy_site", "update_site")
@@ -80,7 +80,7 @@ def print_rows(target: Console, rows: Sequence[PlanRow], *, explain: bool) -> No
         differs = list(document_lines(row.documents or (), _LONGEST_VALUE))
         most = len(differs) if explain else _MOST_FIELDS
         more = [f"and {len(differs) - most} more: --explain shows them"] if len(differs) > most else []
-        nodes, style = listed(row.nodes, _MOST_NAMES), _STYLES.get(row.deed, "")
+        nodes, style = listed_nodes(row.nodes, _MOST_NAMES), _STYLES.get(row.deed, "")
         lines = "\n".join(map(printable, [*differs[:most], *more]))
         shown.add_row(Text(done, style=style), Text(nodes), why, Text(lines))
     if rows:

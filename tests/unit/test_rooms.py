@@ -54,7 +54,7 @@ FLOORS = {
         "actors selectors status verdict",
         "airflow_settings node ordering",
         "outcome settings strategy",
-        "did_you_mean drawing errors garbage phase",
+        "did_you_mean folded_names drawing errors garbage phase",
     ),
     "provisioner_client": (
         "factory",
@@ -242,9 +242,10 @@ def test_a_backend_is_known_to_the_factory_alone() -> None:
 
 
 KNOWS_IRONIC = {
-    # the connection type, its form and its "Test"
+    # the connection type, its form and its "Test"; what the command line asks for it
     "plugins/slipway_airflow/hook.py",
     "plugins/slipway_airflow/provider.py",
+    "slipway_cli/online/server/connections.py",
     # the import
     "plugins/slipway_api/sites/imports.py",
     "slipway_cli/online/documents/import_site.py",

@@ -28,7 +28,7 @@ from slipway_cli.online.server.online_command import (
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.online.sites.wishes import stop_repair
 from slipway_cli.options import examples
-from slipway_cli.output import console, counted, listed, printable
+from slipway_cli.output import console, counted, listed, listed_nodes, printable, say_next
 from strategy_lib.did_you_mean import did_you_mean
 
 _CONFLICT = 409
@@ -38,6 +38,11 @@ _SAID = {
     "stop": "is being stopped; what was submitted goes on at the provisioner",
     "pause": "is paused: the group at work ends, no other starts",
     "unpause": "goes on",
+}
+_NEXT = {
+    "stop": "slipway describe action/{}",
+    "pause": "slipway unpause action/{}",
+    "unpause": "slipway describe action/{} --follow",
 }
 
 
@@ -84,6 +89,7 @@ def _control(verb: str, help_text: str, *, asks: bool = False) -> click.Group:
             ) from error
         if output == "table":
             click.echo(f"action {identity} {_SAID[verb]}")
+            say_next(_NEXT[verb].format(identity))
 
     if asks:
         click.option("--yes", "-y", is_flag=True, help="Do not ask; without a terminal nobody is asked.")(action)
@@ -134,7 +140,12 @@ def approve_action(
     body = {"answer": REFUSED if refuse else APPROVED, "comment": comment}
     path = f"/actions/{known}/approvals/{quote(name, safe='')}"
     answer = server.send("POST", path, {}, headers=same, json=body)
-    show_answer(answer, output, lambda _: click.echo(f"group {name} of action {known} is {body['answer']}"))
+
+    def show(_: Any) -> None:
+        click.echo(f"group {name} of action {known} is {body['answer']}")
+        say_next(f"slipway describe action/{known} --follow")
+
+    show_answer(answer, output, show)
 
 
 def waiting_group(root: Mapping[str, Any], name: str | None) -> Mapping[str, Any]:
@@ -225,7 +236,7 @@ def retry_action(
 
     def show(_plan: Any) -> None:
         click.echo(f"action {known} is tried again")
-        click.echo(f"next: slipway describe action/{known} --follow; slipway stop action/{known}")
+        say_next(f"slipway describe action/{known} --follow", f"slipway stop action/{known}")
 
     show_answer(answer, output, show)
 
@@ -251,7 +262,7 @@ def _update_failed(
     if not nodes:
         raise Failed(f"no node of {listed(groups) if groups else 'it'} failed in action {known}: nothing was started")
     server.where = replace(server.where, site=str(found["site"]), site_named=True)
-    who = f"{counted(len(nodes), 'node')} that failed in it: {listed(nodes)}"
+    who = f"{counted(len(nodes), 'node')} that failed in it: {listed_nodes(nodes)}"
     console(stderr=True).print(Text(printable(f"update_site of site {found['site']}, of {who}")), soft_wrap=True)
     if not yes:
         confirm(f"action {known} of site {found['site']} at {server.where.url}: update these?", "--yes")
@@ -265,11 +276,13 @@ def plan_lines(plan: Mapping[str, Any]) -> Iterator[Text]:
         yield Text(printable(f"warning: {warning}"), "yellow")
     for group in plan["groups"]:
         because = f" (it did not run because of {group['blocked_by']})" if group.get("blocked_by") else ""
-        nodes = f"{counted(len(group['nodes']), 'node')}: {listed(group['nodes'])}" if group["nodes"] else "no node"
+        nodes = (
+            f"{counted(len(group['nodes']), 'node')}: {listed_nodes(group['nodes'])}" if group["nodes"] else "no node"
+        )
         yield Text(printable(f"group {group['name']}{because}: {nodes}"))
     in_groups = {name for group in plan["groups"] for name in group["nodes"]}
     others = [name for name in plan["nodes"] if name not in in_groups]
     if others:
-        yield Text(printable(f"{counted(len(others), 'node')}: {listed(others)}"))
+        yield Text(printable(f"{counted(len(others), 'node')}: {listed_nodes(others)}"))
     if plan["steps"]:
         yield Text(printable(f"steps: {', '.join(plan['steps'])}"))

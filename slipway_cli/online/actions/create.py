@@ -25,7 +25,7 @@ from slipway_cli.online.server.online_command import (
 from slipway_cli.online.server.server import Failed, SiteServer, print_messages
 from slipway_cli.online.sites.lists import create_reporter
 from slipway_cli.options import KnownType, examples, option_alias
-from slipway_cli.output import console, listed
+from slipway_cli.output import console, listed_nodes, say_next
 from strategy_lib.goals.update import Deed
 
 _MOST = 20
@@ -136,7 +136,7 @@ def start_action(
             f"{name}: {kind} of site {server.where.site}, revision {created.get('revision')}: "
             f"{created['action_lifecycle']}"
         )
-        click.echo(f"next: slipway describe {name} --follow; slipway stop {name}")
+        say_next(f"slipway describe {name} --follow", f"slipway stop {name}")
 
     show_answer(answer, output, table)
 
@@ -188,7 +188,7 @@ def _foresee(server: SiteServer, query: Mapping[str, Any], body: Mapping[str, An
 def _confirm(server: SiteServer, kind: ActionKind, nodes: Sequence[str]) -> None:
     """Ask before servers lose what is on them. Raises `Failed`: the answer is no, or there is none."""
     site = server.where.site
-    about = f"{listed(nodes, 50)} of site {site} at {server.where.url} will be erased"
+    about = f"{listed_nodes(nodes, 50)} of site {site} at {server.where.url} will be erased"
     if kind.has_groups:
         confirm(f"{about} and deployed anew. Go on?", "--yes")
     else:
@@ -232,14 +232,14 @@ def _confirm_deployed(
     print_messages(console(stderr=True), notes)
     site = server.where.site
     if removed and "--yes-destroy" in unasked:
-        _confirm_by_name(site, f"{listed(removed, 50)} of site {site} at {server.where.url} will be erased")
+        _confirm_by_name(site, f"{listed_nodes(removed, 50)} of site {site} at {server.where.url} will be erased")
     if "--yes" not in unasked or not notable:
         return said
     if not is_terminal():
         if touched:
             raise Failed(
-                f"nothing was done: {listed(touched, 50)} of site {site} would be touched though deployed already, and "
-                "there is no terminal to ask (--yes goes on without asking)"
+                f"nothing was done: {listed_nodes(touched, 50)} of site {site} would be touched though deployed "
+                "already, and there is no terminal to ask (--yes goes on without asking)"
             )
         return said
     confirm(f"{answer['name']} of site {site} at {server.where.url}: go on?", "--yes")

@@ -16,7 +16,7 @@ from slipway_cli.online.server.completion import NODES
 from slipway_cli.online.server.online_command import node_names, online, show_answer
 from slipway_cli.online.server.server import SiteServer, print_messages
 from slipway_cli.options import REVISION, Command, examples, site_state_option
-from slipway_cli.output import console, counted, listed, printable
+from slipway_cli.output import console, counted, listed_nodes, printable
 from slipway_cli.terminal.plan_table import (
     PLANNED_KINDS,
     PlannedGroup,
@@ -124,7 +124,7 @@ def _show(target: Console, planned: Mapping[str, Any], *, explain: bool) -> None
     heading = f"{planned['name']} of site {planned['site']}, revision {planned['revision']}: {planned['summary']}"
     target.print(Text(printable(heading), style="bold"), soft_wrap=True)
     if planned["erased"]:
-        erased = f"erased: {', '.join(map(printable, planned['erased']))}"
+        erased = f"erased: {listed_nodes(planned['erased'], len(planned['erased']))}"
         target.print(Text(erased, style="bold red"), soft_wrap=True)
     age = duration_words(used["age"])
     seen = (
@@ -142,7 +142,7 @@ def _show(target: Console, planned: Mapping[str, Any], *, explain: bool) -> None
     target.print()
     for submission in planned["submissions"]:
         if submission["group"] is None:
-            target.print(Text(f"{submission['phase']}: {listed(submission['nodes'])}"), soft_wrap=True)
+            target.print(Text(f"{submission['phase']}: {listed_nodes(submission['nodes'])}"), soft_wrap=True)
     # The first of them may be the heading.
     print_messages(target, [note for note in planned["notes"] if planned["summary"] not in note["message"]])
     good = planned["verdict"] == Verdict.SUCCESS

@@ -18,7 +18,7 @@ from slipway_cli.online.server.completion import SITE
 from slipway_cli.online.server.online_command import online, show_answer
 from slipway_cli.online.server.server import Failed, SiteServer, translated_errors
 from slipway_cli.options import Written, examples
-from slipway_cli.output import OutputFormat, console
+from slipway_cli.output import OutputFormat, console, say_next
 from slipway_cli.terminal.follow import WAIT, Absence, Clock, follow, open_tree_view, show_end
 from slipway_cli.terminal.tree_header import action_header_lines, site_header_lines
 from slipway_cli.terminal.tree_text import Sheet, tree_lines
@@ -116,7 +116,12 @@ def follow_to_the_end(
             err=True,
         )
         raise SystemExit(INTERRUPTED_EXIT) from None
-    raise SystemExit(0 if header["state"] == "success" else 1)
+    if header["state"] == "success":
+        raise SystemExit(0)
+    if output == OutputFormat.TABLE:
+        # Beside the report, whose end is the verdict.
+        say_next(f"slipway describe {ref} --tree", f"slipway retry {ref}", f"slipway open {ref}", err=True)
+    raise SystemExit(1)
 
 
 @click.command("site", epilog=examples("slipway describe site/lab-7", "slipway describe site --depth 2"))

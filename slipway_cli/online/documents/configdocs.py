@@ -13,6 +13,7 @@ from rich.text import Text
 
 from api_client.slipway import VALIDATION_TIMEOUT
 from slipway_cli.online.documents.collection_files import Collection, UploadCache, collection_of, version_of
+from slipway_cli.online.server.completion import COLLECTION
 from slipway_cli.online.server.online_command import TargetGroup, confirm, online, show_answer
 from slipway_cli.online.server.server import (
     Failed,
@@ -25,7 +26,7 @@ from slipway_cli.online.server.server import (
 )
 from slipway_cli.online.sites.lists import delete_reporter
 from slipway_cli.options import REVISION, VERSION, examples, option_alias
-from slipway_cli.output import OutputFormat, console, counted, listed, printable
+from slipway_cli.output import OutputFormat, console, counted, listed, printable, say_next
 
 _NOTHING = Collection(b"", (), ())
 
@@ -37,7 +38,7 @@ _NOTHING = Collection(b"", (), ())
         "slipway create configdocs nodes --directory nodes --recurse --append",
     ),
 )
-@click.argument("collection")
+@click.argument("collection", type=COLLECTION)
 @click.option("--filename", "-f", "filenames", multiple=True, metavar="FILE", help="File to send; may be repeated.")
 @click.option(
     "--directory", "-d", "directories", multiple=True, metavar="FOLDER", help="Send all *.yaml and *.yml in it."
@@ -92,7 +93,7 @@ def create_configdocs(
         what = "is to be taken away" if empty_collection else f"is loaded{files}"
         click.echo(f"collection {collection} {what}; the buffer of site {server.where.site} holds: {listed(held)}")
         there = " ".join(["", *server.where.site_option])
-        click.echo(f"next: slipway diff configdocs committed buffer{there}; slipway commit configdocs{there}")
+        say_next(f"slipway diff configdocs committed buffer{there}", f"slipway commit configdocs{there}")
 
     show_answer(answer, output, table)
 
@@ -254,6 +255,8 @@ def judge(server: SiteServer, output: str, *, force: bool = False, dryrun: bool 
     show_answer(answer, output, lambda data: _show_judged(data, server.where.site_option, in_files(known)))
     if committed:
         loaded.forget()
+    elif output == OutputFormat.TABLE and body.get("status") != "Failure":
+        say_next(" ".join(["slipway commit configdocs", *server.where.site_option]))
     _end_with(body)
 
 
@@ -345,7 +348,7 @@ def _show_next(body: Mapping[str, Any], site_option: Sequence[str]) -> None:
         needed.append("--continue-on-fail")
         click.echo("an action needs --continue-on-fail: the revision has errors")
     action = " ".join([f"slipway create action {step['name']}", *site_option, *needed, "--follow"])
-    click.echo(f"next: {'; '.join([*plan, action])}")
+    say_next(*plan, action)
 
 
 def _end_with(body: Any) -> None:

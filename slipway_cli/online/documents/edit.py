@@ -15,6 +15,7 @@ import click
 
 from slipway_cli.online.documents.collection_files import Collection
 from slipway_cli.online.documents.configdocs import judge, put_collection
+from slipway_cli.online.server.completion import COLLECTION
 from slipway_cli.online.server.online_command import TargetGroup, is_terminal, online, only_if_same
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.options import examples
@@ -35,7 +36,7 @@ def edit() -> None:
 
 
 @edit.command("configdocs", epilog=_EDITS)
-@click.argument("collection")
+@click.argument("collection", type=COLLECTION)
 @online
 def edit_configdocs(server: SiteServer, output: str, collection: str) -> None:
     """Open a COLLECTION of the site in your editor, and put what you saved into the buffer, where it is judged.

@@ -17,7 +17,7 @@ from site_engine.provisioners import DEFAULT_CONNECTION
 from slipway_cli.online.server.online_command import online
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.options import examples
-from slipway_cli.output import console, counted, listed, printable, show_data
+from slipway_cli.output import console, counted, listed, printable, say_next, show_data
 
 _NAME = re.compile(r"[a-z]+\.yaml")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -103,7 +103,7 @@ def _show(result: Mapping[str, Any]) -> None:
     if result["kept"]:
         target.print(Text(f"what was there is kept in {listed(result['kept'])}", style="yellow"), soft_wrap=True)
     target.print(f"{counted(result['machines'], 'machine')} written to {listed(files)}")
-    target.print(Text(f"edit them, then: slipway validate {' '.join(files)}", style="dim"), soft_wrap=True)
+    say_next(f"slipway validate {' '.join(files)}")
 
 
 def _write(directory: Path, files: Mapping[str, str], *, force: bool) -> tuple[list[str], list[str]]:

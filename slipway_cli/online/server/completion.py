@@ -1,4 +1,4 @@
-"""What the shell completes from the server: actions, their groups and steps.
+"""What the shell completes from the server: sites, actions, their groups and steps, nodes, collections.
 
 A completion that takes long or fails is worse than none: what cannot be asked within two seconds is not offered.
 """
@@ -102,6 +102,12 @@ def _sites(context: click.Context, _incomplete: str) -> Words:
     return [(str(site["name"]), str(site["status"] or "")) for site in _ask(context, "/sites") or ()]
 
 
+def _collections(context: click.Context, _incomplete: str) -> Words:
+    found = _ask(context, "/configdocs") or ()
+    return [(str(one["collection_name"]), str(one["new_status"])) for one in found]
+
+
+COLLECTION = FromServer("collection", _collections)
 ACTION = FromServer("action", _actions)
 STEP = FromServer("step", _steps)
 NODES = FromServer("node", _nodes)

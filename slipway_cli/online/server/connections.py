@@ -25,7 +25,7 @@ from site_engine.errors import NotDelivered
 from slipway_cli.online.server.online_command import answered, confirm, is_terminal, online
 from slipway_cli.online.server.server import Failed, SiteServer, translated_errors
 from slipway_cli.options import examples
-from slipway_cli.output import printable, show_data
+from slipway_cli.output import printable, say_next, show_data
 from strategy_lib.settings import SLIPWAY_CONNECTION_PASSWORD
 
 _TESTING = 90.0
@@ -158,6 +158,7 @@ def _show(data: Mapping[str, Any]) -> None:
     if data["test"]:
         click.echo(printable(f"tested: {data['test']}"))
     click.echo(f"connection {data['connection']} is {'replaced' if data['replaced'] else 'stored'} in Airflow")
+    say_next("slipway doctor")
 
 
 def _words(names: Sequence[str]) -> str:

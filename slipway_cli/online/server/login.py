@@ -13,7 +13,7 @@ from api_client.session import ApiRefused, ApiSession, ApiUnreachable
 from slipway_cli.online.server.server import Failed, confirm_server
 from slipway_cli.online.server.server_config import Folder, Login, Profile, checked_url, server_config
 from slipway_cli.options import examples
-from slipway_cli.output import Columns, output_option, print_list, show_data
+from slipway_cli.output import Columns, output_option, print_list, say_next, show_data
 from strategy_lib.settings import SLIPWAY_PASSWORD
 
 
@@ -69,6 +69,7 @@ def login(user: str | None, password_stdin: bool, profile: str | None) -> None:
         raise Failed(f"{error}. {where.advice}") from error
     until = f" and good until {kept.expires:%Y-%m-%d %H:%M} UTC" if kept.expires else ""
     click.echo(f"logged in to {where.url} as {name}; the token is in {folder.tokens_file}{until}")
+    say_next(f"slipway status --profile {profile}" if profile else "slipway status")
 
 
 def _password(user: str, url: str, from_stdin: bool) -> str:

@@ -22,7 +22,18 @@ from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.online.server.server_config import server_config
 from slipway_cli.online.server.shared_options import shared_options
 from slipway_cli.options import Command
-from slipway_cli.output import Columns, OutputFormat, console, print_list, serialised, show_data
+from slipway_cli.output import (
+    FOR_PEOPLE,
+    FORM_KEY,
+    FORMS,
+    FORMS_OF_LISTS,
+    Columns,
+    OutputFormat,
+    console,
+    print_list,
+    serialised,
+    show_data,
+)
 from strategy_lib.status.words import duration_words
 
 RAW, FORMAT = "raw", "format"
@@ -35,7 +46,12 @@ def online(command: Command) -> Command:
     `output` is table, json, yaml, raw (the answer as it came) or format (the same, for people). What the server
     refuses goes to standard output as well, unless the output is for people.
     """
-    return online_in(tuple(form.value for form in OutputFormat), _OF_SHIPYARD)(command)
+    return online_in(tuple(form.value for form in FORMS), _OF_SHIPYARD)(command)
+
+
+def online_list(command: Command) -> Command:
+    """Give a command that prints a list the same, and the forms `wide` and `name` (`print_list`)."""
+    return online_in(tuple(form.value for form in FORMS_OF_LISTS), _OF_SHIPYARD)(command)
 
 
 def online_in(forms: Sequence[str], of_shipyard: Mapping[str, str]) -> Callable[[Command], Command]:
@@ -53,13 +69,14 @@ def _online(command: Command, forms: tuple[str, ...], of_shipyard: Mapping[str, 
     def run(output: str | None, **rest: Any) -> object:
         shared = {name: _given(name, rest.pop(name)) for name in _SHARED}
         chosen = output or of_shipyard.get(shared["output_format"] or "", forms[0])
+        click.get_current_context().meta[FORM_KEY] = chosen
         try:
             where = server_config(shared["profile"], shared["site"])
             verbosity = 1 if shared["verbosity"] is None else shared["verbosity"]
             server = SiteServer(where, verbosity, shared["context_marker"], _trace if shared["debug"] else None)
             return command(server=server, output=chosen, **rest)
         except Failed as error:
-            if chosen != forms[0] and error.body is not None:
+            if chosen not in (forms[0], *FOR_PEOPLE) and error.body is not None:
                 click.echo(serialised(error.body, chosen), nl=False)
                 raise Failed(error.message) from error
             raise
@@ -108,7 +125,7 @@ def show_list(
 
 def tell_of_more(answer: requests.Response, output: str, what: str) -> None:
     """Say to people that a list goes on."""
-    if output == OutputFormat.TABLE and "next" in answer.links:
+    if output in (OutputFormat.TABLE, OutputFormat.WIDE) and "next" in answer.links:
         console().print(Text(f"{what} are left out: see --limit", style="dim"))
 
 

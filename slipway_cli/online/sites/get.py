@@ -9,16 +9,19 @@ from urllib.parse import parse_qs, quote, urlsplit
 import click
 from rich.text import Text
 
+from slipway_cli.online.server.completion import COLLECTION
 from slipway_cli.online.server.online_command import (
     TargetGroup,
     echo_documents,
     format_time,
     online,
+    online_list,
     show_answer,
     show_list,
     tell_of_more,
 )
 from slipway_cli.online.server.server import Failed, SiteServer
+from slipway_cli.online.server.watch import add_watch
 from slipway_cli.online.sites.lists import (
     get_audit,
     get_nodes,
@@ -66,7 +69,7 @@ def _version_options(command: Command) -> Command:
 
 @get.command("actions", epilog=examples("slipway get actions", "slipway get actions --site lab-7 -o json"))
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many at most.")
-@online
+@online_list
 def get_actions(server: SiteServer, output: str, limit: int) -> None:
     """List the newest actions of the site, newest first."""
 
@@ -123,10 +126,10 @@ def get_actions(server: SiteServer, output: str, limit: int) -> None:
 
 
 @get.command("configdocs", epilog=examples("slipway get configdocs", "slipway get configdocs --collection design -c"))
-@click.option("--collection", metavar="NAME", help="Show this collection's documents instead.")
+@click.option("--collection", type=COLLECTION, metavar="NAME", help="Show this collection's documents instead.")
 @_version_options
 @click.option("--cleartext-secrets", is_flag=True, help="Show secrets, and the text exactly as it was written.")
-@online
+@online_list
 def get_configdocs(
     server: SiteServer,
     output: str,
@@ -172,7 +175,7 @@ def get_renderedconfigdocs(
 
 @get.command("revisions", epilog=examples("slipway get revisions --limit 10"))
 @click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True, help="How many at most.")
-@online
+@online_list
 def get_revisions(server: SiteServer, output: str, limit: int) -> None:
     """List the revisions of the site, newest first: who committed them, and what they are."""
 
@@ -202,7 +205,7 @@ def get_revisions(server: SiteServer, output: str, limit: int) -> None:
 @click.option("--since", metavar="TIME", help="From when on, as ISO 8601.  [30 days ago]")
 @click.option("--until", metavar="TIME", help="Up to when.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many at most.")
-@online
+@online_list
 def get_workflows(server: SiteServer, output: str, since: str | None, until: str | None, limit: int) -> None:
     """List the DAG runs that Airflow has of Slipway's actions, of all sites, newest first."""
 
@@ -219,7 +222,7 @@ def get_workflows(server: SiteServer, output: str, since: str | None, until: str
 
 @get.command("site-statuses", epilog=examples("slipway get site-statuses -s machines-power-state"))
 @click.option("-s", "--status-type", "types", type=click.Choice(STATUS_TYPES), multiple=True, help="Only this one.")
-@online
+@online_list
 def get_site_statuses(server: SiteServer, output: str, types: tuple[str, ...]) -> None:
     """Ask the site's provisioner what it knows of the machines, now."""
 
@@ -252,3 +255,9 @@ def _show_documents(server: SiteServer, path: str, version: str | None, cleartex
             raise
         answer = server.get(path, version="committed", **secrets)
     echo_documents(answer.text, output)
+
+
+for _command in get.commands.values():
+    # What is published is told by the server as it comes.
+    if _command is not get_site_state:
+        add_watch(_command)

@@ -17,6 +17,7 @@ from slipway_cli.online.server.online_command import (
     format_duration,
     format_time,
     online,
+    online_list,
     only_if_same,
     show_answer,
     show_list,
@@ -24,7 +25,17 @@ from slipway_cli.online.server.online_command import (
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.online.sites.wishes import stopped_words
 from slipway_cli.options import examples
-from slipway_cli.output import Columns, OutputFormat, console, counted, listed, print_list, printable, show_data
+from slipway_cli.output import (
+    Columns,
+    OutputFormat,
+    asked_form,
+    console,
+    counted,
+    listed,
+    print_list,
+    printable,
+    show_data,
+)
 from slipway_cli.terminal.tree_header import hold_lines
 from slipway_cli.terminal.tree_text import Sheet, serves_of_entry, serving_style, status_counts, status_style
 from strategy_lib.did_you_mean import did_you_mean
@@ -58,15 +69,21 @@ def new_sheet() -> Sheet:
     return Sheet(target.width, ascii_only=target.options.ascii_only)
 
 
-@click.command("sites", epilog=examples("slipway get sites", "slipway get sites -o json"))
-@online
-def get_sites(server: SiteServer, output: str) -> None:
-    """List all sites: revision committed and done, nodes as wanted, the running action and the last verdict."""
+def all_sites(server: SiteServer) -> list[dict[str, Any]]:
+    """Return all sites, each with how it stands."""
     answer = server.get("/sites")
-    found = answer.json()
+    found: list[dict[str, Any]] = answer.json()
     while "next" in answer.links:
         answer = server.get("/sites", after=found[-1]["name"])
         found += answer.json()
+    return found
+
+
+@click.command("sites", epilog=examples("slipway get sites", "slipway get sites -o json"))
+@online_list
+def get_sites(server: SiteServer, output: str) -> None:
+    """List all sites: revision committed and done, nodes as wanted, the running action and the last verdict."""
+    found = all_sites(server)
 
     def show(sites: Any) -> None:
         sheet = new_sheet()
@@ -82,6 +99,8 @@ def get_sites(server: SiteServer, output: str) -> None:
         }
         nothing = "there is no site yet: slipway create configdocs --help"
         print_list(sites, columns, nothing, ("Committed", "Done"), ("Nodes", "Last action"))
+        if asked_form() == OutputFormat.NAME:
+            return
         # It is about the store, and so about all of them.
         for held in hold_lines(sites[0] if sites else {}):
             console().print(held, soft_wrap=True)
@@ -118,7 +137,7 @@ def _stopped_repair(sites: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 @click.option("--where", "filters", multiple=True, metavar="COLUMN=TEXT", help="Only where a column has this text.")
 @click.option("--sort", metavar="COLUMN", help="By this column; with a minus before it, from its end.  [node]")
 @click.option("--limit", type=click.IntRange(min=1), help=f"How many at most.  [a table: {_ROWS}; else all]")
-@online
+@online_list
 def get_nodes(
     server: SiteServer,
     output: str,
@@ -136,7 +155,7 @@ def get_nodes(
     """
     query = {"group": group, "rack": rack, "status": status, "q": name, "where": list(filters) or None, "sort": sort}
     path = server.of_site("nodes")
-    most = limit or (_ROWS if output == OutputFormat.TABLE else sys.maxsize)
+    most = limit or (_ROWS if output in (OutputFormat.TABLE, OutputFormat.WIDE) else sys.maxsize)
     found = server.get(path, **query, limit=min(most, _MOST)).json()
     while found["after"] is not None and len(found["nodes"]) < most:
         rest = min(most - len(found["nodes"]), _MOST)
@@ -171,14 +190,14 @@ def _show_nodes(found: Mapping[str, Any]) -> None:
         "Message": lambda node: node["message"] or node["error"] or "",
     }
     print_list(nodes, columns, "no node is like that", ("Wanted", "Done"), ("Groups", "Message"))
-    if found["after"] is not None:
+    if found["after"] is not None and asked_form() != OutputFormat.NAME:
         total = found["total"]
         of = f"of {total}" if total <= _MOST else f"of more than {_MOST}"
         console().print(Text(f"the first {counted(len(nodes), 'node')} {of}: see --limit", style="dim"))
 
 
 @click.command("owners", epilog=examples("slipway get owners"))
-@online
+@online_list
 def get_owners(server: SiteServer, output: str) -> None:
     """List who is expected to work and to say so: Airflow's DAGs, provisioners, reporters. Silent ones come first."""
 
@@ -229,7 +248,7 @@ def create_reporter(server: SiteServer, output: str, owner: str) -> None:
 
 
 @click.command("reporters", epilog=examples("slipway get reporters --site lab-7"))
-@online
+@online_list
 def get_reporters(server: SiteServer, output: str) -> None:
     """List the reporters of the site, revoked ones too."""
 
@@ -270,7 +289,7 @@ def delete_reporter(server: SiteServer, output: str, reporter: str, yes: bool) -
 @click.command("objects", epilog=examples("slipway get objects --kind host_profile --site lab-7"))
 @click.option("--kind", metavar="KIND", help="Only objects of this kind, such as node.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="How many at most.")
-@online
+@online_list
 def get_objects(server: SiteServer, output: str, kind: str | None, limit: int) -> None:
     """List what the site's newest design consists of, and what each object uses."""
 
@@ -288,7 +307,7 @@ def get_objects(server: SiteServer, output: str, kind: str | None, limit: int) -
 
 @click.command("audit", epilog=examples("slipway get audit --site lab-7"))
 @click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="How many at most.")
-@online
+@online_list
 def get_audit(server: SiteServer, output: str, limit: int) -> None:
     """List who gave the site's actions a command, or asked for nodes, newest first."""
 

@@ -26,7 +26,7 @@ from slipway_cli.online.server.online_command import (
 from slipway_cli.online.server.server import READING, Failed, SiteServer
 from slipway_cli.online.sites.wishes import repair_line
 from slipway_cli.options import examples
-from slipway_cli.output import OutputFormat, console, counted, listed, printable, show_data, table
+from slipway_cli.output import OutputFormat, console, counted, listed_nodes, printable, show_data, table
 from slipway_cli.terminal.follow import Absence
 
 STATES = ("up", "retired", "maintenance", "down")
@@ -233,7 +233,7 @@ def set_node_state(
         seen = server.send("PUT", server.of_site("states"), {}, headers=headers, json=looked)
         judged, headers = seen.json(), only_if_same(seen)
         against = f" against: {judged['reason']}" if judged["reason"] else ""
-        which = f"{counted(len(judged['nodes']), 'node')} ({listed(judged['nodes'])})"
+        which = f"{counted(len(judged['nodes']), 'node')} ({listed_nodes(judged['nodes'])})"
         confirm(printable(f"site {server.where.site} at {server.where.url}: set {which} to {state}{against}?"), "--yes")
     answer = server.send("PUT", server.of_site("states"), {}, headers=headers, json=body, timeout=_ANSWER)
     found = answer.json()
@@ -243,7 +243,7 @@ def set_node_state(
         raise Failed(f"nothing was set: {found['reason']}")
     if output == OutputFormat.TABLE:
         verb = "would be set" if probe else "set"
-        which = f"{counted(len(found['nodes']), 'node')} {verb} to {state}: {listed(found['nodes'])}"
+        which = f"{counted(len(found['nodes']), 'node')} {verb} to {state}: {listed_nodes(found['nodes'])}"
         click.echo(printable(which))
         if probe:
             version = answer.headers.get("ETag", "").strip('"')

@@ -20,7 +20,7 @@ from slipway_cli.online.server.online_command import (
 )
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.options import examples
-from slipway_cli.output import console, counted, listed, printable, show_data
+from slipway_cli.output import console, counted, listed, listed_nodes, printable, say_next, show_data
 
 
 @click.command("touch", epilog=examples("slipway touch node/cmp07", "slipway touch cmp07,cmp08 --site lab-7"))
@@ -38,8 +38,7 @@ def touch(server: SiteServer, output: str, nodes: tuple[str, ...]) -> None:
             click.echo(
                 printable(f"node {one['name']} is asked for again, as version {one['wanted_version']} of the node")
             )
-        plan = f"slipway plan update_site --site {touched['site']}"
-        click.echo(printable(f"next: {plan}, which says what an update would do"))
+        say_next(f"slipway plan update_site --site {touched['site']}")
 
     show_answer(answer, output, show)
 
@@ -79,7 +78,7 @@ def adopt(server: SiteServer, output: str, nodes: tuple[str, ...], everything: b
 
 def _lines(plan: Mapping[str, Any]) -> list[str]:
     skipped = [f"{one['name']} is left as it is: {one['reason']}" for one in plan["skipped"]]
-    found = [f"{counted(len(plan['nodes']), 'node')} to adopt: {listed(plan['nodes'])}"] if plan["nodes"] else []
+    found = [f"{counted(len(plan['nodes']), 'node')} to adopt: {listed_nodes(plan['nodes'])}"] if plan["nodes"] else []
     return skipped + found
 
 
@@ -90,6 +89,7 @@ def _show(plan: Mapping[str, Any]) -> None:
 
 def _show_done(done: Mapping[str, Any]) -> None:
     click.echo(printable(f"{counted(len(done['nodes']), 'node')} count as done in revision {done['revision']}"))
+    say_next("slipway status")
 
 
 @click.group("start", cls=TargetGroup, epilog=examples("slipway start repair --site lab-7"))

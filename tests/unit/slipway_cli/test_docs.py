@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -135,15 +136,39 @@ def _commands(command: click.Command, *names: str) -> Iterator[tuple[tuple[str, 
         yield names, command
 
 
-ONLINE = [
-    found for name, lazy in COMMANDS.items() if lazy.section == SERVER for found in _commands(lazy.load(name), name)
-]
+ALL = [found for name, lazy in COMMANDS.items() for found in _commands(lazy.load(name), name)]
 
 
-@pytest.mark.parametrize(("names", "command"), ONLINE, ids=[" ".join(names) for names, _ in ONLINE])
-def test_the_help_of_every_command_has_an_example(names: tuple[str, ...], command: click.Command) -> None:
-    shown = command.get_help(click.Context(command, info_name=" ".join(names)))
-    assert "slipway " in (command.epilog or command.help or ""), shown
+def _parse(words: list[str]) -> None:
+    """Parse a command's words as far as that can be done without calling it. Raises `click.UsageError`."""
+    command: click.Command = main
+    context = click.Context(main, info_name="slipway")
+    while isinstance(command, click.Group):
+        _, found, words = command.resolve_command(context, words)
+        assert found is not None
+        command, context = found, click.Context(found, info_name=found.name, parent=context)
+    values, rest, _ = command.make_parser(context).parse_args(args=[*words])
+    assert not rest, f"{rest} is too much"
+    for parameter in command.params:
+        value = values.get(parameter.name or "")
+        if value is None or parameter.value_is_missing(value):
+            assert not parameter.required, f"{parameter.name} is missing"
+        elif not isinstance(parameter.type, click.Path | click.File):
+            # Whether a file is there is none of this.
+            parameter.type_cast_value(context, value)
+
+
+@pytest.mark.parametrize(("names", "command"), ALL, ids=[" ".join(names) for names, _ in ALL])
+def test_every_example_of_a_help_can_be_parsed(names: tuple[str, ...], command: click.Command) -> None:
+    lines = [line for line in (command.epilog or "").splitlines() if "slipway " in line]
+    assert lines, f"{' '.join(names)}: its help has no example"
+    for line in lines:
+        # What a shell reads before it is none of Slipway's; nor is another program that gets its output.
+        told = line[line.index("slipway ") :].rstrip(')"')
+        for part in re.split(r" && | \| | > ", told):
+            words = shlex.split(part)
+            if words[0] == "slipway":
+                _parse(words[1:])
 
 
 def test_every_field_of_a_group_is_taught() -> None:

@@ -320,6 +320,6 @@ def test_a_connection_is_tested_and_stored_with_the_rights_of_its_user(
     assert "nothing was stored" in slipway(*command, "http://127.0.0.1:9", role="admin", status=1).stderr
     said = slipway(*command, connected.url, role="admin").stdout
     assert said.startswith("tested: ")
-    assert said.endswith("\nconnection slipway_provisioner_lab is stored in Airflow\n")
+    assert "\nconnection slipway_provisioner_lab is stored in Airflow\n" in said
     again = slipway(*command, connected.url, "--yes", role="admin").stdout
-    assert again.endswith("\nconnection slipway_provisioner_lab is replaced in Airflow\n")
+    assert "\nconnection slipway_provisioner_lab is replaced in Airflow\n" in again

@@ -21,6 +21,7 @@ def known(server: Server) -> Server:
     server.on("GET", f"/actions/{ID}", shown)
     server.on("GET", "/sites", [{"name": "lab-7", "status": "error"}, {"name": "plant", "status": None}])
     server.on("GET", "/sites/default/nodes", {"nodes": [{"node": "r1-n1", "status": "success"}]})
+    server.on("GET", "/configdocs", [{"collection_name": "design", "new_status": "unmodified"}])
     groups = [{"name": "control", "status": "error"}, {"name": "no group", "status": "success"}]
     server.on("GET", "/sites/default/tree", {"root": {"children": groups}})
     return server
@@ -46,6 +47,10 @@ def known(server: Server) -> Server:
         (("create", "action", "redeploy_server", "-n", "r1-n2,r1"), ["r1-n2,r1-n1"]),
         (("get", "nodes", "--group", "c"), ["control"]),
         (("describe", "nothing/"), []),
+        (("edit", "configdocs", "d"), ["design"]),
+        (("create", "configdocs", "d"), ["design"]),
+        (("open", "site/p"), ["site/plant"]),
+        (("open", "node/r1"), ["node/r1-n1"]),
     ],
 )
 def test_words_that_the_server_knows(known: Server, words: tuple[str, ...], expected: list[str]) -> None:

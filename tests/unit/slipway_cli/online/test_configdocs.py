@@ -218,7 +218,10 @@ def test_what_comes_next_is_for_the_site_that_was_named(
 def test_a_dry_run_ends_with_what_it_found(slipway: Slipway, server: Server) -> None:
     server.on("POST", "/commitconfigdocs", judged(message="Validations succeeded DRYRUN"))
     result = slipway("commit", "configdocs", "--dry-run")
-    assert (result.exit_code, result.stdout) == (0, "Validations succeeded DRYRUN: nothing is committed\n")
+    assert (result.exit_code, result.stdout) == (
+        0,
+        "Validations succeeded DRYRUN: nothing is committed\nnext: slipway commit configdocs\n",
+    )
     assert server.request.params["dryrun"] == "true"
     server.mock.replace(
         responses.POST,

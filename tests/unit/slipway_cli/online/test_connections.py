@@ -37,7 +37,7 @@ def test_it_is_tested_and_then_stored(slipway: Slipway, server: Server) -> None:
     extra = ("--extra", "pool=north", "--extra", "parallel_deploys=4", "--extra", "recommission=false")
     result = slipway(*MAAS, *extra)
     assert result.exit_code == 0, result.output
-    assert result.stdout == f"tested: MAAS 3.5\nconnection {NAME} is stored in Airflow\n"
+    assert result.stdout == f"tested: MAAS 3.5\nconnection {NAME} is stored in Airflow\nnext: slipway doctor\n"
     sent = [json.loads(call.request.body) for call in server.mock.calls if call.request.body]
     assert sent[0] == sent[-1], "what was tested is stored"
     fields = {key: sent[0][key] for key in ("connection_id", "conn_type", "host", "port", "password")}

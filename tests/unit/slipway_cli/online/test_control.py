@@ -144,7 +144,8 @@ def test_the_group_that_waits_is_answered(
     assert result.stderr.splitlines()[0] == (
         "group racks (12 nodes) waits for an approval before it, by ann: Is rack 3 cabled?"
     )
-    assert result.stdout == f"group racks of action {ID} is {answer}\n"
+    followed = f"next: slipway describe action/{ID} --follow\n"
+    assert result.stdout == f"group racks of action {ID} is {answer}\n{followed}"
     assert json.loads(server.request.body) == {"answer": answer, "comment": comment}
     assert server.request.headers["If-Match"] == '"7"', "what was shown is answered, or nothing"
 

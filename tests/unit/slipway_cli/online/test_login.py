@@ -51,6 +51,7 @@ def test_the_token_is_kept_for_its_owner_alone_and_used(
     assert result.exit_code == 0, result.output
     assert (
         result.stdout == f"logged in to {URL} as admin; the token is in {tokens} and good until 2026-03-01 12:00 UTC\n"
+        "next: slipway status\n"
     )
     assert sent(login) == {"username": "admin", "password": PASSWORD}
     assert (stat.S_IMODE(tokens.stat().st_mode), stat.S_IMODE(tokens.parent.stat().st_mode)) == (0o600, 0o700)

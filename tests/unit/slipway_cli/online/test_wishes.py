@@ -29,7 +29,7 @@ def test_nodes_are_asked_for_again(slipway: Slipway, server: Server) -> None:
     assert result.stdout.splitlines() == [
         "node n1 is asked for again, as version 4 of the node",
         "node n2 is asked for again, as version 2 of the node",
-        "next: slipway plan update_site --site lab-7, which says what an update would do",
+        "next: slipway plan update_site --site lab-7",
     ]
     assert json.loads(server.request.body) == {"nodes": ["n1", "n2"]}
 
@@ -49,7 +49,7 @@ def test_adopting_says_which_nodes_and_asks(slipway: Slipway, server: Server) ->
     server.on("POST", ADOPT, DONE)
     result = slipway("adopt", "--all", "--site", "lab-7", stdin="y\n")
     assert server.request.headers["If-Match"] == '"e49dc847b7ab5b0f"', "only what was shown is recorded"
-    assert result.stdout == "2 nodes count as done in revision 3\n"
+    assert result.stdout == "2 nodes count as done in revision 3\nnext: slipway status\n"
     assert result.stderr.splitlines()[:2] == [
         "n3 is left as it is: the provisioner does not list it",
         "2 nodes to adopt: n1, n2",
