@@ -204,12 +204,8 @@ class SlipwayClient:
         problem = data.get("problem")
         return None if problem is None else str(problem)
 
-    def follow(self, site: str, held: Held, compare: bool = False) -> tuple[int, int, str | None]:
+    def follow(self, site: str, held: Held) -> tuple[int, int, str | None]:
         """Have provisioner tasks looked at that nobody waits for any more.
-
-        Parameters
-        ----------
-        compare : whether the store is compared with the site's provisioner, too.
 
         Returns
         -------
@@ -217,9 +213,15 @@ class SlipwayClient:
             How many were looked at, how many are over now, and what could not be asked.
         """
         what = f"looking at unfinished provisioner tasks of site {site}"
-        data = self._ask_as_leader(what, f"/sites/{_quoted(site)}/unfinished", held, compare=compare)
+        data = self._ask_as_leader(what, f"/sites/{_quoted(site)}/unfinished", held)
         problem = data.get("problem")
         return int(data["looked"]), int(data["over"]), None if problem is None else str(problem)
+
+    def compare(self, site: str, held: Held) -> str | None:
+        """Have the store compared with what a site's provisioner shows of it; return why it could not be."""
+        what = f"comparing the store with the provisioner of site {site}"
+        problem = self._ask_as_leader(what, f"/sites/{_quoted(site)}/unfinished", held, compare=True).get("problem")
+        return None if problem is None else str(problem)
 
     def observe(self, site: str, held: Held, cursor: str | None = None, since: datetime | None = None) -> str | None:
         """Have a site's provisioner say how its nodes are now; the list is kept in the store.

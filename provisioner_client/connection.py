@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, quote_plus
@@ -32,6 +32,7 @@ class ConnectionValues:
     named_by : what it is kept in, for messages: ``Airflow connection 'slipway_provisioner'``. No secret.
     hurried : a person waits for the answer, so each request is sent once and has a time-out of a few seconds.
     shared : with other processes.
+    shown : see `HttpSettings`.
     """
 
     type: str
@@ -45,6 +46,7 @@ class ConnectionValues:
     named_by: str | None = None
     hurried: bool = False
     shared: Shared = field(default=NOT_SHARED, repr=False, compare=False)
+    shown: Callable[[Mapping[str, int]], None] | None = field(default=None, repr=False, compare=False)
 
     @property
     def url(self) -> str:
@@ -76,6 +78,7 @@ class HttpFields:
             (self.ca_bundle or True) if self.verify_tls else False,
             connection.named_by,
             redact,
+            connection.shown,
         )
 
 

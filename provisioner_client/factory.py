@@ -6,6 +6,7 @@ A new backend is a package beside the others, and a row of `FACTORY`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from provisioner_client.connection import ConnectionValues, secrets_of
@@ -67,7 +68,7 @@ class ProvisionerFactory:
         redact : takes what is secret in the design out of a text. It is called for what the provisioner says only, and
             may be slow. What is secret in the connection is taken out besides.
         context_marker : appears with every request in the provisioner's log, where it has such a thing.
-        observer : is told of each call; None: nobody is.
+        observer : is told of each call, and of the references in each answer; None: nobody is.
 
         Raises
         ------
@@ -77,6 +78,8 @@ class ProvisionerFactory:
             known = ", ".join(self.types)
             raise ValueError(f"no provisioner has connections of the type {connection.type!r}: choose {known}")
         redact = without(secrets_of(connection), redact)
+        if observer is not None:
+            connection = replace(connection, shown=observer.shown)
         made = self._rows[connection.type][1](connection, redact, context_marker)
         secrets = made.secrets if isinstance(made, FetchesTokens) else tuple
         return RedactingProvisioner(made, redact, secrets, observer)

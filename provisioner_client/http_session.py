@@ -34,6 +34,7 @@ from provisioner_client.http_settings import (
     parse_retry_after,
     server_of,
 )
+from provisioner_client.protocol import newest_ops
 from provisioner_client.redacting import redacted_or_not_shown
 from strategy_lib.parsing.bounded_json import read_json
 
@@ -291,6 +292,8 @@ class HttpSession:
         except (requests.RequestException, OSError) as failure:
             # `from None`: the original holds the request with its headers, and texts of its own.
             raise from_transport(what_where, failure, self._redacted) from None
+        if self.settings.shown is not None and request.method == "GET" and (newest := newest_ops(answered)):
+            self.settings.shown(newest)
         error = ErrorText(ErrorShape.TEXT, "")
         if response.status_code // 100 != 2:
             error = self._read_error(answered)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -119,6 +119,7 @@ class HttpSettings:
         secret.
     redact : takes secrets out of what the server says of an error, before that is shortened. Where it fails, nothing of
         what the server says is shown.
+    shown : is given the newest operation of each store whose references stand in an answer to a question (rule 61).
     sleep, chance, clock : wait for so many seconds; a number from 0 to 1; seconds since any moment. Given by tests.
     """
 
@@ -127,6 +128,7 @@ class HttpSettings:
     verify: bool | str = True
     named_by: str | None = None
     redact: Redact = nothing_is_secret
+    shown: Callable[[Mapping[str, int]], None] | None = None
     sleep: Callable[[float], None] = time.sleep
     chance: Callable[[], float] = random.random
     clock: Callable[[], float] = time.monotonic

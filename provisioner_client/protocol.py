@@ -169,10 +169,26 @@ REFERENCE: Final = re.compile(r"slipway-((?P<store>[0-9a-z]{8})-)?(?P<action>[0-
 """References as the engine makes them. Slipway 0.9.0 made them without the incarnation of its store."""
 
 
-def newest_op(references: Iterable[str | None], store: str) -> int | None:
-    """Return the greatest number of an operation of this store among references of any kind; None: there is none."""
+_ANYWHERE: Final = re.compile(rb"slipway-([0-9a-z]{8})-[0-9A-Z]{26}-([0-9]{1,18})")
+
+
+def newest_reference(references: Iterable[str | None], store: str) -> str | None:
+    """Return the reference of this store with the greatest number among any texts; None: there is none."""
     found = (REFERENCE.fullmatch(reference) for reference in references if reference is not None)
-    return max((int(one["op"]) for one in found if one is not None and one["store"] == store), default=None)
+    ours = (one for one in found if one is not None and one["store"] == store)
+    return max(((int(one["op"]), one[0]) for one in ours), default=(0, None))[1]
+
+
+def newest_ops(answer: bytes) -> dict[str, int]:
+    """Return the greatest number of an operation of each store whose references stand anywhere in an answer.
+
+    One that was cut off has a smaller number, and so shows nothing new.
+    """
+    newest: dict[str, int] = {}
+    for store, op in _ANYWHERE.findall(answer):
+        name = store.decode()
+        newest[name] = max(newest.get(name, 0), int(op))
+    return newest
 
 
 def unguarded() -> None:
@@ -269,8 +285,8 @@ class Provisioner(Protocol):
         """
         ...
 
-    def newest_op(self, store: str) -> int | None:
-        """Return the number of the newest operation of this store (its incarnation) that the provisioner shows.
+    def newest_reference(self, store: str) -> str | None:
+        """Return the reference of the newest operation of this store (its incarnation) that the provisioner shows.
 
         None: it shows none of it. It may cost as much as `find`. Raises `ProvisionerError`: it is not known.
         """

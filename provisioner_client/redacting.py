@@ -68,6 +68,10 @@ class Observer(Protocol):
         """Take note of one call, such as `nodes`; it may have sent several requests."""
         ...
 
+    def shown(self, newest: Mapping[str, int]) -> None:
+        """Take note of the references in one answer: the newest operation of each store, by its incarnation."""
+        ...
+
     def closed(self) -> None:
         """The client is closed: no call follows."""
         ...
@@ -132,9 +136,9 @@ class RedactingProvisioner:
             found = self.provisioner.find(reference)
         return None if found is None else self._task(found)
 
-    def newest_op(self, store: str) -> int | None:
-        with self._call("newest_op"):
-            return self.provisioner.newest_op(store)
+    def newest_reference(self, store: str) -> str | None:
+        with self._call("newest_reference"):
+            return self.provisioner.newest_reference(store)
 
     def task(
         self, ref: TaskRef, *, left: float | None = None, guard: Callable[[], None] | None = None

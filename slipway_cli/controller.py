@@ -29,7 +29,7 @@ from provisioner_client.node_agent.listener import AgentListener
 from provisioner_client.node_agent.request import read_site_key
 from provisioner_client.private_files import read_private
 from site_engine.controller.controller import Controller, Job, close_dead_actions, pause_after
-from site_engine.controller.follow import Followed, follow_unfinished
+from site_engine.controller.follow import Followed, compare_sites, follow_unfinished
 from site_engine.controller.notifications import Send, report_nodes, send_notifications, tell_watchers
 from site_engine.controller.owner_jobs import check_owners, check_provisioners, watch_owners
 from site_engine.controller.repairs import Remedies, repair_nodes
@@ -279,8 +279,8 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     telling = courier(AirflowClient(session(_ANSWER)), SlipwayClient(session(_CHECK_ANSWER)))
     airflow, slipway = AirflowClient(asking), SlipwayClient(session(_CHECK_ANSWER))
 
-    def follow(site: str, held: Lease, compare: bool) -> Followed:
-        return Followed(*slipway.follow(site, held, compare))
+    def follow(site: str, held: Lease) -> Followed:
+        return Followed(*slipway.follow(site, held))
 
     # Slipway's API asks the provisioners: it knows the connections, and keeps their secrets.
     return [
@@ -293,6 +293,7 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
         send_notifications(courier(airflow, slipway)),
         tell_watchers(installed_watchers(), telling),
         follow_unfinished(follow),
+        compare_sites(slipway.compare),
         repair_nodes(Remedies(slipway.repair, slipway.power_on)),
         merge_counts(),
         give_metrics(slipway.read_metrics),

@@ -161,7 +161,7 @@ class GroupTrigger(StoredTrigger):
         store, action, connection = clients.store, clients.action, clients.connection
         turns = store.groups.turns(action.id)
         (ours,) = (turn for turn in turns if turn.name == self.group)
-        if action.state.is_end or is_final(ours, self.attempt_key) or store.home.held() is not None:
+        if action.state.is_end or is_final(ours, self.attempt_key) or store.home.held(action.site) is not None:
             return None
         has_submitted = partial(submitted, store, action, self.group)
         if hold_group_back(action, turns, self.group, self.attempt_key, has_submitted) is not None:

@@ -258,9 +258,9 @@ class DrydockProvisioner:
         """Look through all of Drydock's tasks for a reference (trap 10)."""
         return self._list.find(reference)
 
-    def newest_op(self, store: str) -> int | None:
+    def newest_reference(self, store: str) -> str | None:
         """Look through all of Drydock's tasks. Raises `ProvisionerUnavailable`, also when it lists none at all."""
-        return self._list.newest_op(store)
+        return self._list.newest_reference(store)
 
     def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
         """Look through all of Drydock's tasks for one that proves that this one does not run (trap 17)."""

@@ -22,7 +22,7 @@ from provisioner_client.errors import AuthenticationFailed, ProvisionerRefused, 
 from provisioner_client.http_errors import ErrorShape, ErrorText
 from provisioner_client.http_session import HttpSession
 from provisioner_client.http_settings import HttpSettings
-from provisioner_client.protocol import ACTIONS, ProvisionerTask, newest_op
+from provisioner_client.protocol import ACTIONS, ProvisionerTask, newest_reference
 from provisioner_client.shared_lists import SharedLists
 
 log = logging.getLogger(__name__)
@@ -159,15 +159,15 @@ class TaskList:
             raise ProvisionerUnavailable(_NOTHING)
         return sighting.task
 
-    def newest_op(self, store: str) -> int | None:
-        """Return the number of the newest operation of this store of which there is a task; None: there is none.
+    def newest_reference(self, store: str) -> str | None:
+        """Return the reference of the newest operation of this store of which there is a task; None: there is none.
 
         Raises `ProvisionerUnavailable`, also where the list is empty.
         """
         tasks = self._read()
         if not tasks:
             raise ProvisionerUnavailable(_NOTHING)
-        return newest_op((reference_of(task) for task in tasks if isinstance(task, dict)), store)
+        return newest_reference((reference_of(task) for task in tasks if isinstance(task, dict)), store)
 
     def confirm_gone(self, task_id: str) -> None:
         """Ask the list of tasks, too, before it is believed that a task is gone.

@@ -30,7 +30,7 @@ from provisioner_client.protocol import (
     ProvisionerTask,
     TaskRef,
     TaskTree,
-    newest_op,
+    newest_reference,
     unguarded,
 )
 from provisioner_client.site_documents import DesignReader, Inventory, require_host_names
@@ -128,10 +128,10 @@ class IronicProvisioner:
         found = self._marked(reference, self._api.nodes())
         return task_of(_action_of(reference, found), reference, found) if found else None
 
-    def newest_op(self, store: str) -> int | None:
+    def newest_reference(self, store: str) -> str | None:
         """Look through the marks of all of the site's nodes."""
         marks = [node.mark for node in self._api.nodes() if node.mark is not None]
-        return newest_op([one for mark in marks for one in (mark.ref, mark.claim)], store)
+        return newest_reference([one for mark in marks for one in (mark.ref, mark.claim)], store)
 
     def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
         """Return False: each look at a task goes on with it, so that no task depends on a process."""

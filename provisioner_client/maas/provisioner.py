@@ -44,7 +44,7 @@ from provisioner_client.protocol import (
     ProvisionerTask,
     TaskRef,
     TaskTree,
-    newest_op,
+    newest_reference,
     unguarded,
 )
 from provisioner_client.shared_lists import NOT_SHARED, Locks, Shared, SharedLock, shared_nodes
@@ -199,9 +199,9 @@ class MaasProvisioner:
         tag = self._api.task(reference) if is_tag_name(reference) else None
         return None if tag is None else task_of(self._ledger(tag))
 
-    def newest_op(self, store: str) -> int | None:
+    def newest_reference(self, store: str) -> str | None:
         """Look through all tags: a task's has its reference as its name."""
-        return newest_op((tag.reference for tag in self._api.tasks()), store)
+        return newest_reference((tag.reference for tag in self._api.tasks()), store)
 
     def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
         """Return False: each look at a task goes on with it, so that no task depends on a process."""

@@ -28,6 +28,8 @@ NOT_FOLLOWED: Final = "not_followed"
 """The kind of event that says so of an operation whose connection was deleted."""
 FOLLOW_EVERY: Final = 30.0
 """Seconds between two looks at all of them."""
+COMPARE_EVERY: Final = 5.0
+"""Seconds until it is seen that PostgreSQL was started anew."""
 LONGEST_FOLLOWED: Final = timedelta(days=31)
 """So long after nobody waits for it any more a provisioner task is followed at most; a site's settings say how long."""
 LONGEST_LOOK: Final = 8.0
@@ -46,12 +48,12 @@ class Followed:
     problem: str | None = None
 
 
-Follow = Callable[[str, "Lease", bool], Followed]
+Follow = Callable[[str, "Lease"], Followed]
 """Looks once at what is unfinished on a site, for the controller that holds this lease.
 
-Where that is true it compares the store with the site's provisioner, too (`compare_site`).
-
 Raises `EngineError`: nothing could be looked at."""
+Compare = Callable[[str, "Lease"], str | None]
+"""Has `compare_site` done for the controller that holds this lease. Raises `EngineError`: it was not."""
 
 
 def follow_site(
@@ -110,7 +112,7 @@ def compare_site(store: SiteStore, site: str, connect: Callable[[], Provisioner]
     """
     try:
         with closing(connect()) as provisioner:
-            newest = provisioner.newest_op(store.home.incarnation())
+            newest = provisioner.newest_reference(store.home.incarnation())
     except NoConnection:
         newest = None
     except (ProvisionerError, SettingsError, ConnectionLookupFailed) as error:
@@ -138,27 +140,38 @@ def follow_unfinished(follow: Follow) -> Job:
 
     Slipway's API looks, and records what it sees under the number of the operation. Recorded twice, also for a leader
     that was replaced meanwhile, it is recorded once (rule 45): so its transactions need no lease.
+    """
 
-    Each site's provisioner is compared with the store once since the process began, and once after a failover.
+    def work(controller: Controller) -> None:
+        sites = controller.store.orphans.sites(LONGEST_FOLLOWED)
+        each_site(sorted(sites), lambda site: follow(site, controller.lease()).problem)
+
+    return Job("unfinished provisioner tasks", FOLLOW_EVERY, work)
+
+
+def compare_sites(compare: Compare) -> Job:
+    """Return the job that has the store compared with each site's provisioner (rule 61).
+
+    It is done once since the process began, and once after each start of PostgreSQL.
     """
     left: set[str] | None = None
 
     def work(controller: Controller) -> None:
         nonlocal left
-        store = controller.store
-        is_failover = store.home.is_failover()
-        if left is None or is_failover:
-            left = set(store.home.sites_to_compare())
-        if is_failover and not left:
-            store.home.end_failover()
+        home = controller.store.home
+        is_restarted = home.is_restarted()
+        if left is None or is_restarted:
+            left = set(home.sites_to_compare())
+        if is_restarted and not left:
+            home.end_restart()
         wanted = left
 
         def look(site: str) -> str | None:
-            problem = follow(site, controller.lease(), site in wanted).problem
+            problem = compare(site, controller.lease())
             if problem is None:
                 wanted.discard(site)
             return problem
 
-        each_site(sorted(wanted.union(store.orphans.sites(LONGEST_FOLLOWED))), look)
+        each_site(sorted(wanted), look)
 
-    return Job("unfinished provisioner tasks", FOLLOW_EVERY, work)
+    return Job("what provisioners know", COMPARE_EVERY, work)

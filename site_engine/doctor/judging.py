@@ -16,6 +16,7 @@ _PROVISIONER = "provisioner of site "
 _COMPONENT = "airflow: "
 _UPGRADE = "slipway store upgrade"
 _MOST_NAMED = 5
+_RESTORED = "slipway store restored"
 
 
 def judge(facts: Facts) -> Report:
@@ -37,7 +38,9 @@ def _all(facts: Facts) -> Iterator[Finding]:
     else:
         if facts.held is not None:
             why = "nothing is sent to a provisioner, so that no node is acted on twice"
-            yield Finding(Level.ERROR, facts.held, why, "slipway store restored   (or with --clone, for a copy)")
+            restored = f"{_RESTORED}   (or with --clone, for a copy)"
+            led = "slipway controller   (one that leads compares them; its checks name who does not answer)"
+            yield Finding(Level.ERROR, facts.held, why, restored if _RESTORED in facts.held else led)
         yield from judge_processes(facts)
         yield from judge_settings(facts)
         yield from _checks(facts)

@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -139,6 +139,14 @@ class ProvisionerObserver:
         self.check_ins.called(self.store, owner, interval, call, result, seconds)
         if self.dag_id is not None:
             self.check_ins.seen(self.store, airflow_owner(self.dag_id), AIRFLOW_INTERVAL)
+
+    def shown(self, newest: Mapping[str, int]) -> None:
+        """Compare the store with the references that the provisioner shows: who knows more holds all (rule 61)."""
+        try:
+            self.store.home.note_shown(newest)
+        except StoreError as error:
+            # Nor can anything be sent then: right before that the store is asked.
+            log.warning("The store could not be compared with what %s shows: %s", self.connection.id, error)
 
     def closed(self) -> None:
         """Write what was counted: a task's process ends without a word."""

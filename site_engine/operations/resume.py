@@ -132,7 +132,7 @@ class SubjectDriver:
             unfinished.look_once(subject.owner, unsettled)
         subject.open()
         while True:
-            self.store.home.require_own()
+            self.store.home.require_own(subject.owner.site)
             due = subject.next()
             if not isinstance(due, NextOperation):
                 return due

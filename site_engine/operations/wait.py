@@ -285,7 +285,8 @@ class TaskWatch:
         wait for, it is to begin nothing more.
         """
         left = None if self.give_up is None else self._left()
-        return self.provisioner.task(self._ref(), left=left, guard=self.store.home.require_own)
+        site = self.operation.site
+        return self.provisioner.task(self._ref(), left=left, guard=lambda: self.store.home.require_own(site))
 
     def _ref(self) -> TaskRef:
         operation = self.operation

@@ -227,7 +227,7 @@ def _about(is_next: bool, *, with_states: bool) -> Select[Any]:
         *repair_columns(),
         *of_states,
         watched(_SITE),
-        *owners_now(),
+        *owners_now(_SITE),
     ).select_from(this.outerjoin(node, same))
 
 

@@ -183,7 +183,7 @@ def _about(asked: tuple[str, NodeQuery] | None, *, is_known: bool) -> Select[Any
         dag_at_work(this_site).label("dag_id"),
         is_leased(this_site).label("leased"),
         watched(this_site),
-        *owners_now(),
+        *owners_now(this_site),
     )
 
 

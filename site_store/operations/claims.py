@@ -108,7 +108,7 @@ def claim(tx: Connection, now: datetime, asked: Claim) -> int:
     known: int | None = tx.scalar(same)
     if known is not None:
         return known
-    incarnation = require_own(tx)
+    incarnation = require_own(tx, site)
     require_site(tx, action_id, site)
     if group is not None:
         require_attempt(tx, action_id, group, asked.attempt)

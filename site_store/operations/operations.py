@@ -111,7 +111,7 @@ class Operations(Repository):
         ------
         StoreError : the action does not hold the site; the group's attempt has its verdict or was replaced.
         SiteStateChanged : a newer version of the states of nodes was published; nothing is claimed.
-        SubmissionsHeld : the store is a copy, of which nobody has said what it is; nothing is claimed (rule 61).
+        SubmissionsHeld : nothing may be sent for the site (rule 61), and nothing is claimed.
         """
         return self._database.write(lambda tx: read_operation(tx, claim(tx, self._shared_now(tx), asked)))
 
@@ -132,12 +132,12 @@ class Operations(Repository):
             True: submit it now, after looking for its reference at the provisioner if its sending was begun before.
             False: another has the right, or it is submitted or over, or the action has lost its site.
 
-        Raises `SubmissionsHeld`: it is about to be sent, and the store is a copy of which nobody has said what it is.
+        Raises `SubmissionsHeld`: it is about to be sent, and nothing may be for its site (rule 61).
         """
 
         def work(tx: Connection, now: datetime) -> bool:
             if sending:
-                require_own(tx)
+                require_own(tx, tx.scalar(select(operation.c.site).where(operation.c.op == op)))
             free = or_(
                 operation.c.lease_owner.is_(None), operation.c.lease_owner == owner, operation.c.lease_until <= now
             )

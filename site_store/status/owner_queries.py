@@ -18,16 +18,16 @@ from site_store.tables import action, check_result, lease, operation, owner, pro
 from strategy_lib.status.site import Watched
 
 
-def owners_now() -> list[ColumnElement[Any]]:
+def owners_now(site: ColumnElement[str]) -> list[ColumnElement[Any]]:
     """Return columns with all owners, and the time by the database's clock. The controller is one by its lease.
 
-    `hold`: why nothing is sent now, in a word (`site_store.sql.home.why_held`).
+    `hold`: why nothing is sent now for a site, in a word (`site_store.sql.home.why_held`).
     """
     query = select(owner.c.name, owner.c.last_seen, owner.c.interval_seconds, owner.c.detail)
     held = func.extract("epoch", lease.c.expires_at - lease.c.renewed)
     leader = select(lease.c.name, lease.c.renewed, held, null()).where(lease.c.name == CONTROLLER)
     known = json_rows(select(*union_all(query, leader).subquery().c))
-    return [known.label("owners"), clock().label("now"), held_word().label("hold")]
+    return [known.label("owners"), clock().label("now"), held_word(site).label("hold")]
 
 
 def owners_of_site(value: Any, seen: Watched | None) -> dict[str, OwnerCheckIn]:

@@ -111,9 +111,9 @@ store_state = Table(
     Column("table_id", BigInteger),
     # The key of digests over texts with secrets, encrypted as these are; NULL: there never was any.
     Column("digest_key", LargeBinary),
-    # PostgreSQL's timeline: another one where a replica took over (NULL: it does not tell). The sites that were
-    # compared with their provisioners since, each with the timeline then.
-    Column("timeline", BigInteger),
+    # When PostgreSQL was started, in microseconds: another moment where it was started anew, or a replica took over.
+    # The sites whose provisioners were compared with the store since, each with the start then.
+    Column("server_start", BigInteger),
     Column("compared", Json),
     # An operation of this store that a provisioner shows, and that was newer than all that the store knew.
     Column("newer_op", BigInteger),

@@ -209,7 +209,7 @@ def _actions(with_spans: bool) -> Select[Any]:
         json_rows(said).label("said"),
         json_rows(select(*durations.subquery().c)).label("durations"),
         _cells(action, status_count.c.action_id == action.c.id),
-        *owners_now(),
+        *owners_now(action.c.site),
     ).order_by(action.c.id.desc())
 
 
@@ -294,7 +294,7 @@ def sites_query(times: bool) -> Select[Any]:
         (node_times(these) if times else null()).label("times"),
         watched(site),
         _cells(these, status_count.c.action_id == "", status_count.c.site == site),
-        *owners_now(),
+        *owners_now(site),
     )
 
 
@@ -316,7 +316,7 @@ def action_token_query(*, by_run: bool = False) -> Select[Any]:
     touched = changes(action.c.id, action.c.site).label("changes")
     asked = json_rows(_approvals().where(approval.c.answer.is_(None))).label("asked")
     return (
-        select(*FACTS, touched, committed.label("committed"), asked, *owners_now())
+        select(*FACTS, touched, committed.label("committed"), asked, *owners_now(action.c.site))
         .where(place == this)
         .order_by(action.c.id)
     )
@@ -334,7 +334,7 @@ def _approvals() -> Select[Any]:
 @cache
 def site_token_query() -> Select[Any]:
     """Select what the change token of a site is made of; a parameter: `site`."""
-    return select(changes("", _THIS_SITE).label("changes"), watched(_THIS_SITE), *owners_now())
+    return select(changes("", _THIS_SITE).label("changes"), watched(_THIS_SITE), *owners_now(_THIS_SITE))
 
 
 @cache

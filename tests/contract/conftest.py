@@ -34,7 +34,7 @@ from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.maas.tasks.driver import TaskSettings
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskRef, TaskState
-from provisioner_client.redacting import Redact, nothing_is_secret
+from provisioner_client.redacting import Observer, Redact, nothing_is_secret
 from provisioner_client.site_documents import DesignReader
 from strategy_lib.phase import Phase
 from tests.contract.in_use import BACKEND, DESIGNS, IMAGE, LISTEN, SECONDS, URL, client_in_use
@@ -186,7 +186,7 @@ def connect(request: pytest.FixtureRequest, backend: str) -> Iterator[Connect]:
     made: list[Provisioner] = []
 
     def maas(
-        url: str,
+        connection: ConnectionValues,
         redact: Redact,
         read_timeout: float = 5.0,
         settle: float = 0.3,
@@ -194,13 +194,13 @@ def connect(request: pytest.FixtureRequest, backend: str) -> Iterator[Connect]:
         wall_clock: Callable[[], float] = time.time,
     ) -> Provisioner:
         return MaasProvisioner(
-            url,
+            connection.url,
             ApiKey.parse(ContractMaas.key),
             pool="default",
             tag=tag,
             wall_clock=wall_clock,
             settings=TaskSettings(settle=settle, first_look=0.01),
-            http=HttpSettings(_timeouts(read_timeout), _IMPATIENT, redact=redact),
+            http=HttpSettings(_timeouts(read_timeout), _IMPATIENT, redact=redact, shown=connection.shown),
         )
 
     def ironic(
@@ -216,18 +216,19 @@ def connect(request: pytest.FixtureRequest, backend: str) -> Iterator[Connect]:
         tasks = IronicTaskSettings(settle=settle, first_look=0.01)
         return IronicProvisioner(IronicSite(api, designs, SiteSettings()), designs, tasks)
 
-    def build(url: str, **options: Any) -> Provisioner:
+    def build(url: str, observer: Observer | None = None, **options: Any) -> Provisioner:
         def impatient(connection: ConnectionValues, redact: Redact, context_marker: str | None) -> Provisioner:
             if backend == "ironic":
                 return ironic(connection, redact, **options)
             if backend == "maas":
-                return maas(connection.url, redact, **options)
+                return maas(connection, redact, **options)
             for of_maas in ("tag", "wall_clock"):
                 options.pop(of_maas, None)
+            timeouts = _timeouts(options.pop("read_timeout", 5.0))
             return DrydockProvisioner(
                 connection.url,
                 options.pop("tokens", None),
-                HttpSettings(_timeouts(options.pop("read_timeout", 5.0)), _IMPATIENT, redact=redact),
+                HttpSettings(timeouts, _IMPATIENT, redact=redact, shown=connection.shown),
                 submission=SubmissionPolicy(attempts=4, look_delay=0.01, settle=options.pop("settle", 0.3)),
                 context_marker=context_marker,
                 **options,
@@ -238,7 +239,7 @@ def connect(request: pytest.FixtureRequest, backend: str) -> Iterator[Connect]:
         if backend == "ironic":
             server = request.getfixturevalue("mortal" if "mortal" in request.fixturenames else "simulator")
             values = replace(values, login="slipway", password=server.password, extra={"resource_class": SITE})
-        client = factory.connect(values, nothing_is_secret)
+        client = factory.connect(values, nothing_is_secret, observer=observer)
         made.append(client)
         return client
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -19,6 +19,7 @@ from provisioner_client.errors import (
     SubmissionUncertain,
 )
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskRef
+from provisioner_client.redacting import CallResult
 from provisioner_client.tokens import StaticToken
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
@@ -234,8 +235,42 @@ def test_rule_61_the_newest_operation_of_a_store_is_that_of_its_own_references(
         (f"slipway-{action}-98", "w4"),
     ):
         finish(provisioner, provisioner.submit(Phase.PREPARE, design, [node], reference))
-    assert provisioner.newest_op("mystore1") == 10
-    assert provisioner.newest_op("another3") is None
+    assert provisioner.newest_reference("mystore1") == f"slipway-mystore1-{action}-10"
+    assert provisioner.newest_reference("another3") is None
+
+
+class Shown:
+    """An observer that keeps the newest operations that were shown."""
+
+    def __init__(self) -> None:
+        self.newest: list[Mapping[str, int]] = []
+
+    def called(self, call: str, result: CallResult, seconds: float) -> None: ...
+
+    def shown(self, newest: Mapping[str, int]) -> None:
+        self.newest.append(newest)
+
+    def closed(self) -> None: ...
+
+
+def test_rule_61_what_is_looked_at_anyway_shows_the_newest_operation(
+    simulator: ContractDrydock,
+    connect: Connect,
+    provisioner: Provisioner,
+    design: DesignSource,
+    finish: Finish,
+    backend: str,
+) -> None:
+    reference = "slipway-mystore1-01M8J7TQMDR5E8R7BAVGWE91JH-9"
+    task_id = provisioner.submit(Phase.PREPARE, design, ["c1"], reference)
+    finish(provisioner, task_id)
+    of_task, of_lists = Shown(), Shown()
+    connect(simulator.address, observer=of_task).task(TaskRef(task_id, Phase.PREPARE, reference))
+    looking = connect(simulator.address, observer=of_lists)
+    # Drydock's list of nodes shows no reference.
+    assert looking.find("slipway-a-1") is None if backend == "drydock" else looking.nodes()
+    for seen in (of_task, of_lists):
+        assert {"mystore1": 9} in seen.newest
 
 
 # --- requests that may be repeated ----------------------------------------------------------------------------------

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from functools import partial
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
+from site_store import SiteStore, StoreUnavailable
 from tests.e2e.running import DAG, HANGS, OwnSite, RunningSlipway, wait_until
 from tests.support.reports import comparable
 from tests.support.sites import group, node, site
@@ -103,9 +107,28 @@ def test_rule_12_kill_9_of_the_scheduler_and_of_the_api_server(slipway: RunningS
 
 
 def test_rule_12_kill_9_of_postgresql(slipway: RunningSlipway, own: OwnSite) -> None:
-    """Airflow's components may end with it; they are started again, and nothing that was committed is lost."""
-    run_id = start(own, "deploy")
-    wait_for_phase(own, "deploy")
-    slipway.kill_component("postgres")
+    """Airflow's components may end with it; they are started again, and nothing that was committed is lost.
+
+    What is sent behind it waits until the controller has compared the provisioner with the store (rule 61).
+    """
+    run_id = start(own, "prepare")
+    wait_for_phase(own, "prepare")
+    with slipway.open_store() as store:
+        began, started = time.monotonic(), _server_start(store)
+        slipway.kill_component("postgres")
+        wait_until(partial(_is_free_again, store, own.name, started), "the provisioner was compared with the store")
+        print(f"the site was held until {time.monotonic() - began:.1f} s after the kill -9", flush=True)
     slipway.wait_healthy()
     finish(own, run_id)
+    print(f"the action was over {time.monotonic() - began:.1f} s after it", flush=True)
+
+
+def _server_start(store: SiteStore) -> object:
+    return store._database.read_once(lambda tx: tx.scalar(text("SELECT slipway_server_start()")))
+
+
+def _is_free_again(store: SiteStore, site_name: str, started: object) -> bool:
+    try:
+        return _server_start(store) != started and store.home.held(site_name) is None
+    except StoreUnavailable:
+        return False

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from provisioner_client.http_settings import HttpSettings
 from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.maas.tasks.driver import TaskSettings
@@ -24,7 +25,7 @@ from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.process import SharedClock
 from site_store import ActionState, SiteStore, SubmissionsHeld
 from strategy_lib.phase import GroupState, Phase
-from tests.support.driving import Begin, Connection, Driving, begin_with, simulated, verdict
+from tests.support.driving import Begin, Connection, Driving, begin_with, shown_to, simulated, verdict
 from tests.support.processes import wait_until
 from tests.support.simulators import MaasSimulator, Simulator
 from tests.support.sites import document, group, node, site
@@ -90,7 +91,13 @@ def maas(tmp_path: Path) -> Iterator[MaasSimulator]:
 
 def connected_to(maas: MaasSimulator, parallel: int = 8) -> Connection:
     settings = TaskSettings(settle=0.1, first_look=0.01, parallel=parallel)
-    return lambda _: MaasProvisioner(f"{maas.url}/MAAS", ApiKey.parse(maas.key), pool="default", settings=settings)
+    key = ApiKey.parse(maas.key)
+
+    def connect(driving: Driving) -> MaasProvisioner:
+        http = HttpSettings(shown=shown_to(driving.store))
+        return MaasProvisioner(f"{maas.url}/MAAS", key, pool="default", settings=settings, http=http)
+
+    return connect
 
 
 @pytest.fixture(params=["drydock", "maas"])

@@ -10,14 +10,17 @@ from typing import Any
 
 from design_rendering.design import read_design
 from design_rendering.reading.documents import load_documents
+from provisioner_client.connection import ConnectionValues
 from provisioner_client.designs import DesignSource
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
+from provisioner_client.http_settings import HttpSettings
 from provisioner_client.protocol import Provisioner, TaskRef, TaskState
 from site_engine.actions.node_steps import NodeStepRequest, NodeStepSubject, NodeStepVerdict
 from site_engine.controller.follow import Followed, follow_site
 from site_engine.groups.attempt import GroupRequest, GroupSubject, StillBeside
 from site_engine.kinds import kind_of
+from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.readiness import Answer, AskNodes, ReadyRun, StillAsking
 from site_engine.operations.resume import Subject, SubjectDriver
 from site_engine.operations.run import OperationRun
@@ -25,6 +28,7 @@ from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.parameters import ActionParameters, parse_parameters
 from site_engine.plans.planning import Known, make_plan, plan_action
 from site_engine.process import Clock
+from site_engine.provisioners import ProvisionerConnection
 from site_store import ActionRecord, ApprovalRecord, GroupRecord, NewAction, NewPlan, SiteStore
 from strategy_lib.phase import Phase
 from tests.support.revisions import commit_design
@@ -186,8 +190,15 @@ def begin_with(store: SiteStore, folder: Path, connection: Connection, clock: Cl
 def simulated(simulator: Simulator) -> Connection:
     """Return what connects to a simulator, with short waits after a lost answer."""
     return lambda driving: DrydockProvisioner(
-        simulator.url, submission=SubmissionPolicy(look_delay=0.1, settle=driving.settle)
+        simulator.url,
+        http=HttpSettings(shown=shown_to(driving.store)),
+        submission=SubmissionPolicy(look_delay=0.1, settle=driving.settle),
     )
+
+
+def shown_to(store: SiteStore) -> Callable[[Mapping[str, int]], None]:
+    """Return what compares a store with all that a provisioner shows, as for every client that serves one."""
+    return ProvisionerObserver(store, ProvisionerConnection(ConnectionValues("drydock", "slipway_provisioner"))).shown
 
 
 def verdict(driving: Driving, step: Phase, *nodes: str, attempt: int = 20, **more: Any) -> str:

@@ -21,7 +21,7 @@ from provisioner_client.protocol import (
     TaskRef,
     TaskState,
     TaskTree,
-    newest_op,
+    newest_reference,
 )
 from site_engine.process import Clock
 from strategy_lib.outcome import REFUSED_BY_PREPARE, Evidence, NodeCondition
@@ -141,10 +141,10 @@ class FakeProvisioner:
         self._answer("find")
         return next((task.shown() for task in self._tasks.values() if task.reference == reference), None)
 
-    def newest_op(self, store: str) -> int | None:
+    def newest_reference(self, store: str) -> str | None:
         """Look through all tasks."""
-        self._answer("newest_op")
-        return newest_op((task.reference for task in self._tasks.values()), store)
+        self._answer("newest_reference")
+        return newest_reference((task.reference for task in self._tasks.values()), store)
 
     def task(
         self, ref: TaskRef, *, left: float | None = None, guard: Callable[[], None] | None = None

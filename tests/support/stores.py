@@ -82,7 +82,7 @@ def _template() -> str:
 
 IS_ITS_OWN = (
     "UPDATE store_state SET system_id = slipway_system(), database_id = slipway_database(), table_id = tableoid, "
-    "timeline = slipway_timeline(), compared = NULL, newer_op = NULL, known_op = NULL, incarnation = 'unittest'"
+    "server_start = slipway_server_start(), compared = NULL, newer_op = NULL, known_op = NULL, incarnation = 'unittest'"
 )
 
 

@@ -210,7 +210,7 @@ class SiteOperator(BaseOperator):
             self._hide(known.texts)
         if self.step_name() != RELEASE and not action.dry_run:
             # By a copy nothing is judged, either: what it knows is older than the world.
-            store.home.require_own()
+            store.home.require_own(action.site)
 
     def _leave(
         self,

@@ -117,9 +117,9 @@ class Followed(BaseModel):
 
 
 class Unfinished(Leader):
-    """Who asks, and whether the store is compared with the site's provisioner, too."""
+    """Who asks, and for what."""
 
-    compare: bool = Field(False, description="Does the provisioner know more than the store (rule 61)?")
+    compare: bool = Field(False, description="Look only whether the provisioner knows more than the store (rule 61).")
 
 
 @router.post(
@@ -131,20 +131,18 @@ class Unfinished(Leader):
 def post_unfinished(site: SitePath, body: Unfinished, store: Store) -> JSONResponse:
     """Look once at each provisioner task of an action that is over, and record what came of its nodes (rule 14)."""
     require_leader(store, body)
+    shared = shared_by(store, patience=PATIENCE)
+    if body.compare:
+        differs = compare_site(store, site, lambda: client_of(store, site, provisioners().for_site(site), shared))
+        return JSONResponse({"looked": 0, "over": 0, "problem": differs})
 
     def connect(action: ActionRecord) -> Provisioner:
         connection = provisioners().for_action(store, action).hurried
         observer = ProvisionerObserver(store, connection)
-        shared = shared_by(store, patience=PATIENCE)
         return connection.connect(redact_for_action(store, action), observer=observer, shared=shared)
 
     found = follow_site(store, site, connect, log)
-    problem = found.problem
-    if body.compare:
-        shared = shared_by(store, patience=PATIENCE)
-        differs = compare_site(store, site, lambda: client_of(store, site, provisioners().for_site(site), shared))
-        problem = problem or differs
-    return JSONResponse({"looked": found.looked, "over": found.over, "problem": problem})
+    return JSONResponse({"looked": found.looked, "over": found.over, "problem": found.problem})
 
 
 CONNECTION_TYPE = "http"
@@ -272,13 +270,13 @@ def _power_on(store: SiteStore, site: str, nodes: list[str]) -> dict[str, str]:
     refused = {name: why for name in nodes if (why := left_out(REPAIR_KIND, users.get(name))) is not None}
     with closing(client_of(store, site, provisioners().for_site(site))) as provisioner:
         # The store notes nothing of it here: so it is asked whether this version may still act (rule 60).
-        store.home.require_own()
+        store.home.require_own(site)
         return refused | provisioner.power_on([name for name in nodes if name not in refused])
 
 
 def _require_allowed(store: SiteStore, site: str, *, redeploy: bool) -> None:
     require_committed(store, site)
-    held = store.home.held()
+    held = store.home.held(site)
     if held is not None:
         raise ApiError(409, held, "Repair")
     switch = store.repair_switches.of_site(site)

@@ -76,7 +76,7 @@ class SiteStanding(BaseModel):
     running: BriefAction | None = Field(examples=[None])
     last: BriefAction | None
     hold: str | None = Field(
-        examples=[None], description="Why nothing is sent to a provisioner for any site; null: it may be (rule 61)."
+        examples=[None], description="Why nothing is sent to its provisioner; null: it may be (rule 61)."
     )
     stopped: str | None = Field(examples=[None], description="Why nobody watches it, as a demo's; null: it is watched.")
     repair_stopped: RepairStop | None = Field(description="Who has stopped its repair; null: nobody has.")

@@ -39,7 +39,7 @@ def upgrade() -> None:
         sa.Column("database_id", sa.BigInteger()),
         sa.Column("table_id", sa.BigInteger()),
         sa.Column("digest_key", sa.LargeBinary(), nullable=True),
-        sa.Column("timeline", sa.BigInteger()),
+        sa.Column("server_start", sa.BigInteger()),
         sa.Column("compared", sa.JSON()),
         sa.Column("newer_op", sa.BigInteger()),
         sa.Column("known_op", sa.BigInteger()),

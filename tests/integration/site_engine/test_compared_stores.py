@@ -1,4 +1,4 @@
-"""The controller compares the store with each site's provisioner when it begins, and after a failover (rule 61)."""
+"""The controller compares the store with each provisioner when it begins, and when PostgreSQL has begun (rule 61)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from provisioner_client.protocol import Provisioner
 from site_engine.controller.controller import Controller, Job
-from site_engine.controller.follow import FOLLOW_EVERY, Followed, compare_site, follow_unfinished
+from site_engine.controller.follow import COMPARE_EVERY, compare_site, compare_sites
 from site_engine.errors import ConnectionLookupFailed, NoConnection
 from site_store import Lease, SiteStore
 from tests.support.driving import Begin
@@ -23,73 +23,95 @@ def sent(begin: Begin, store: SiteStore) -> SiteStore:
     return store
 
 
-def test_each_site_is_compared_once_and_again_after_a_failover(
+RESTARTED = "UPDATE store_state SET server_start = server_start - 1"
+
+
+def test_each_site_is_compared_once_and_again_after_a_start_of_postgresql(
     sent: SiteStore, clock: FakeClock, store_url: str
 ) -> None:
-    asked: list[tuple[str, bool]] = []
+    asked: list[str] = []
     problems: list[str | None] = ["Drydock does not answer"]
 
-    def follow(name: str, _: Lease, compare: bool) -> Followed:
-        asked.append((name, compare))
+    def compare(name: str, _: Lease) -> str | None:
+        asked.append(name)
         problem = problems.pop() if problems else None
-        if compare and problem is None:
+        if problem is None:
             sent.home.note_compared(name, None)
-        return Followed(problem=problem)
+        return problem
 
-    def looks(job: Job) -> list[tuple[str, bool]]:
+    def looks(job: Job) -> list[str]:
         leader = Controller(sent, "one", [job], lambda: clock.now().timestamp())
         asked.clear()
         for _ in range(50):
             leader.look()
-            clock.sleep(FOLLOW_EVERY / 10)
+            clock.sleep(COMPARE_EVERY / 2)
         leader.give_up()
         return list(asked)
 
-    job = follow_unfinished(follow)
-    both = [("alpha", True), ("beta", True)]
-    assert looks(job) == [*both, ("alpha", True)], "once more, as the first time there was no answer"
+    job = compare_sites(compare)
+    both = ["alpha", "beta"]
+    assert looks(job) == [*both, "alpha"], "once more, as the first time there was no answer"
     assert looks(job) == []
-    administer(store_url, "SET session_replication_role = replica", "UPDATE store_state SET timeline = timeline + 1")
+    administer(store_url, "SET session_replication_role = replica", RESTARTED)
     assert looks(job) == both
     assert sent.home.held() is None
-    assert looks(follow_unfinished(follow)) == both, "another process begins anew"
+    assert looks(compare_sites(compare)) == both, "another process begins anew"
 
 
-def test_a_failover_of_a_store_by_which_nothing_was_sent_ends_by_itself(
+def test_a_site_whose_provisioner_does_not_answer_holds_no_other(
+    sent: SiteStore, clock: FakeClock, store_url: str
+) -> None:
+    def compare(name: str, _: Lease) -> str | None:
+        if name == "alpha":
+            return "Drydock does not answer"
+        sent.home.note_compared(name, None)
+        return None
+
+    administer(store_url, "SET session_replication_role = replica", RESTARTED)
+    leader = Controller(sent, "one", [compare_sites(compare)], lambda: clock.now().timestamp())
+    leader.look()
+    leader.give_up()
+    assert sent.home.held("beta") is None
+    assert "compared it with the store" in str(sent.home.held("alpha"))
+    assert [one.problem for one in sent.checks.all() if one.subject == "what provisioners know"] == [
+        "site alpha: Drydock does not answer"
+    ]
+
+
+def test_a_restart_behind_which_nothing_was_sent_ends_by_itself(
     store: SiteStore, clock: FakeClock, store_url: str
 ) -> None:
-    def follow(name: str, _: Lease, compare: bool) -> Followed:
-        raise AssertionError(f"nothing is to be asked: {name}, {compare}")
+    def compare(name: str, _: Lease) -> str | None:
+        raise AssertionError(f"nothing is to be asked: {name}")
 
-    administer(store_url, "SET session_replication_role = replica", "UPDATE store_state SET timeline = timeline + 1")
-    assert store.home.is_failover()
-    leader = Controller(store, "one", [follow_unfinished(follow)], lambda: clock.now().timestamp())
+    administer(store_url, "SET session_replication_role = replica", RESTARTED)
+    assert store.home.is_restarted()
+    leader = Controller(store, "one", [compare_sites(compare)], lambda: clock.now().timestamp())
     leader.look()
     leader.give_up()
     assert store.home.held() is None
 
 
 @pytest.mark.usefixtures("sent")
-def test_a_failover_waits_for_no_site_whose_connection_was_deleted(
-    store: SiteStore, store_url: str, clock: FakeClock
-) -> None:
+def test_a_site_whose_connection_was_deleted_is_passed_over(store: SiteStore, store_url: str, clock: FakeClock) -> None:
     found = dict[str, Exception]()
 
-    def follow(name: str, _: Lease, compare: bool) -> Followed:
+    def compare(name: str, _: Lease) -> str | None:
         def connect() -> Provisioner:
             raise found[name]
 
-        return Followed(problem=compare_site(store, name, connect) if compare else None)
+        return compare_site(store, name, connect)
 
-    administer(store_url, "SET session_replication_role = replica", "UPDATE store_state SET timeline = timeline + 1")
-    leader = Controller(store, "one", [follow_unfinished(follow)], lambda: clock.now().timestamp())
+    administer(store_url, "SET session_replication_role = replica", RESTARTED)
+    leader = Controller(store, "one", [compare_sites(compare)], lambda: clock.now().timestamp())
     gone = NoConnection("alpha", "slipway_provisioner_alpha", "slipway_provisioner", ["drydock"])
     found |= {"alpha": gone, "beta": ConnectionLookupFailed("Airflow does not answer")}
     leader.look()
-    assert "took over" in str(store.home.held()), "whether beta has a connection is not known"
+    assert store.home.held("alpha") is None
+    assert "took over" in str(store.home.held("beta")), "whether it has a connection is not known"
     found["beta"] = NoConnection("beta", "slipway_provisioner_beta", "slipway_provisioner", ["drydock"])
     for _ in range(20):
-        clock.sleep(FOLLOW_EVERY / 10)
+        clock.sleep(COMPARE_EVERY / 2)
         leader.look()
     leader.give_up()
     assert store.home.held() is None

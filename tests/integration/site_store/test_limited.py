@@ -26,8 +26,9 @@ FEEDBACK = {
     # It writes nothing, and is asked whether it might.
     "home.require_own",
     *(
-        "home.end_failover",
+        "home.end_restart",
         "home.note_compared",
+        "home.note_shown",
         "groups.interrupt",
         "groups.mapped",
         "groups.open_attempt",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -31,7 +31,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "select_nodes": (DesignSource("d"), ()),
     "submit": (Phase.PREPARE, DesignSource("d"), ("n1",), "r"),
     "find": ("r",),
-    "newest_op": ("s",),
+    "newest_reference": ("s",),
     "task": ("t",),
     "task_tree": ("t", "n1"),
     "evidence": ("t", ("n1",)),
@@ -52,6 +52,9 @@ class Seen:
 
     def called(self, call: str, result: CallResult, seconds: float) -> None:
         self.calls.append((call, result, seconds))
+
+    def shown(self, newest: Mapping[str, int]) -> None:
+        raise AssertionError("the backend was given none")
 
     def closed(self) -> None:
         self.closings += 1

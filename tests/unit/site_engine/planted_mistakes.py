@@ -300,10 +300,16 @@ MISTAKES = {
         "put the present agent on them; then SLIPWAY_NODE_SIGNATURES=2",
     ),
     "a copy of a store": (
-        known(held="this store is a copy of another one"),
+        known(held="this store is a copy of another one; run `slipway store restored`"),
         Level.ERROR,
-        "this store is a copy of another one",
+        "this store is a copy of another one; run `slipway store restored`",
         "slipway store restored",
+    ),
+    "a store that is not compared with its provisioners": (
+        known(held="PostgreSQL was started anew"),
+        Level.ERROR,
+        "PostgreSQL was started anew",
+        "slipway controller",
     ),
     "a store that does not answer": (
         known(store_problem="the database cannot be used (connection failed: no route: host)"),

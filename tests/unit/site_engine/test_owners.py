@@ -135,6 +135,19 @@ def test_a_call_for_an_action_is_a_sign_of_life_of_its_dag_also_where_the_provis
     ]
 
 
+def test_what_a_provisioner_shows_is_compared_and_a_store_that_is_away_fails_nothing() -> None:
+    noted: list[Mapping[str, int]] = []
+
+    def note_shown(newest: Mapping[str, int]) -> None:
+        noted.append(newest)
+        raise StoreUnavailable("the store is away")
+
+    store = cast(SiteStore, SimpleNamespace(home=SimpleNamespace(note_shown=note_shown)))
+    connection = cast(ProvisionerConnection, SimpleNamespace(id="drydock", alive_for=INTERVAL))
+    ProvisionerObserver(store, connection).shown({"mystore1": 7})
+    assert noted == [{"mystore1": 7}]
+
+
 def test_an_owner_is_listed_with_what_it_affects() -> None:
     owners, _, _, store = parts()
     seen = NOW - timedelta(seconds=61)

@@ -177,6 +177,7 @@ def test_it_asks_every_sites_provisioner(store: SiteStore, started: Start, dead:
         "trying rights",
         "unfinished provisioner tasks",
         "watchers",
+        "what provisioners know",
     }
     # There is none here, and Airflow says so.
     assert "unhealthy" in str(found["airflow: scheduler"])

@@ -192,6 +192,6 @@ def test_a_task_is_found_and_the_evidence_is_the_same_in_every_process(site: Iro
         evidence = one.evidence(TaskRef(reference, Phase.DEPLOY, reference), names)
         assert evidence.over
         assert evidence.messages["bad"] == "deploy failed: Deploy step deploy.deploy failed: no such disk."
-        assert one.newest_op("mystore1") == 7
+        assert one.newest_reference("mystore1") == reference
     assert "in maintenance (its fan), and is left alone" in evidence.messages["worn"]
     assert site.events("worn") == CLEANED

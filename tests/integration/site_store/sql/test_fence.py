@@ -39,10 +39,10 @@ def test_who_has_the_store_open_writes_nothing_once_newer_code_alone_may(opened:
 
 
 def test_who_may_not_write_goes_on_with_no_task_of_a_provisioner_either(opened: SiteStore, empty_url: str) -> None:
-    opened.home.require_own()
+    opened.home.require_own("north")
     _restrict(empty_url)
     with opened as store, pytest.raises(SchemaNotCurrent, match="of schema 9999 or newer may write"):
-        store.home.require_own()
+        store.home.require_own("north")
 
 
 @pytest.mark.parametrize(

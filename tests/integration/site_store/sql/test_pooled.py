@@ -78,7 +78,7 @@ def work(store: SiteStore, owner: str) -> int:
             led += 1
             renew(store, held)
         store.events.add("north", "kind", owner)
-        store.home.require_own()
+        store.home.require_own("north")
         # A read ends by a rollback, behind which the driver begins to count anew.
         if number % 15 == 0:
             with store.at_one_moment() as moment:

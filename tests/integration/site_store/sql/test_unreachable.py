@@ -135,7 +135,7 @@ def test_a_server_that_takes_no_writes_is_waited_for_and_lets_nobody_send(url: s
             replica.events.add("north", "kind", "said")
         assert "host=one:5432&host=two:5432&target_session_attrs=read-write" in caught.value.fix
         with pytest.raises(StoreUnavailable, match="takes no writes"):
-            replica.home.require_own()
+            replica.home.require_own("north")
         assert replica.home.held() is None, "it may be read from"
 
 
