@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -32,15 +34,21 @@ from tests.support.sites import document, group, node, site
 from tests.support.stores import IS_ITS_OWN, administer, copy_store, new_store
 
 DRYDOCK = site([node("a"), node("b")], [group("all", percent_successful_nodes=100)])
-NAMES = ["m0001", "m0002"]
-MAAS = yaml.safe_dump_all(
-    [
-        document("slipway/Site/v1", "site", {"provisioner": "maas", "defaults": {"image": "jammy"}}),
-        *(document("slipway/Node/v1", name, {}) for name in NAMES),
-        document("shipyard/DeploymentStrategy/v1", "deployment-strategy", {"groups": [group("all", NAMES)]}),
-    ],
-    explicit_start=True,
-)
+
+
+def of_machines(*names: str) -> str:
+    """Return the design of a site of machines that MAAS has."""
+    return yaml.safe_dump_all(
+        [
+            document("slipway/Site/v1", "site", {"provisioner": "maas", "defaults": {"image": "jammy"}}),
+            *(document("slipway/Node/v1", name, {}) for name in names),
+            document("shipyard/DeploymentStrategy/v1", "deployment-strategy", {"groups": [group("all", names)]}),
+        ],
+        explicit_start=True,
+    )
+
+
+MAAS = of_machines("m0001", "m0002")
 LOG = logging.getLogger("group")
 
 
@@ -80,6 +88,21 @@ class World:
             clock = SharedClock(store)
             again = begin_with(store, Path(driving.design_ref.removeprefix("file://")).parent, self.connection, clock)
             yield replace(driving, store=store, clock=clock), again
+
+
+@contextmanager
+def closing_of(running: MaasSimulator) -> Iterator[None]:
+    """End a simulator with the context."""
+    try:
+        yield
+    finally:
+        running.stop()
+
+
+def put_back(dump: str, url: str) -> None:
+    """Bring a dump into the store that it is of, as a restore does: its tables are new ones."""
+    copy_store(dump, url)
+    administer(url, "SET session_replication_role = replica", "UPDATE store_state SET table_id = 1")
 
 
 @pytest.fixture
@@ -249,6 +272,56 @@ def test_rule_61_what_maas_is_told_piece_by_piece_is_not_gone_on_with(maas: Maas
             assert world.acts() == acts
         assert finish(original) is GroupState.SUCCESS
         assert len(world.acts()) > len(acts)
+
+
+def test_rule_61_three_actions_and_their_old_tasks_send_nothing_once_the_store_was_put_back_under_them(
+    tmp_path: Path,
+) -> None:
+    """One was prepared since the dump, one is being deployed, one under a redeploy; their tasks have the store open."""
+    maas = MaasSimulator(tmp_path, "--machines", "6")
+    with closing_of(maas), new_store() as url, new_store() as dump, SiteStore.open(url) as store:
+        connection = connected_to(maas)
+        begin = begin_with(store, tmp_path, connection, SharedClock(store))
+        designs = {
+            "alpha": of_machines("m0001", "m0002"),
+            "beta": of_machines("m0003", "m0004"),
+            "gamma": of_machines("m0005", "m0006"),
+        }
+        world = World(maas, MAAS, url, dump, begin, connection)
+        first = begin(designs["gamma"], "gamma-1", "gamma")
+        assert finish(first) is GroupState.SUCCESS
+        store.actions.close(first.action.id, ActionState.SUCCESS, "all nodes are deployed")
+        maas.script("m0002", "prepare", "stuck", attempt=1)
+        for name in ("m0004", "m0006"):
+            maas.script(name, "deploy", "stuck", attempt=1 if name == "m0004" else 2)
+        driven = {name: begin(design, f"{name}-2", name) for name, design in designs.items()}
+        for driving in driven.values():
+            driving.patience = 0.0
+        for name in ("alpha", "beta"):
+            assert isinstance(driven[name].group("all"), StillRunning)
+        world.dump()
+        until_deploying(driven["beta"])
+        assert verdict(driven["gamma"], Phase.DESTROY, "m0006") == ""
+        until_deploying(driven["gamma"])
+        with ThreadPoolExecutor(len(driven)) as pool:
+            for driving in driven.values():
+                driving.patience = 60.0
+            tasks = {name: pool.submit(driving.group, "all") for name, driving in driven.items()}
+            sleep(0.5)
+            assert not any(task.done() for task in tasks.values()), "each waits for its provisioner"
+            put_back(dump, url)
+            acts = world.acts()
+            maas.release_stuck()
+            problems = {name: task.exception(60) for name, task in tasks.items()}
+        assert isinstance(problems["alpha"], SubmissionsHeld), "it would have deployed what is prepared by now"
+        for driving in driven.values():
+            with pytest.raises(SubmissionsHeld, match="slipway store restored"):
+                driving.group("all")
+            assert driving.follow().problem is None
+        with pytest.raises(SubmissionsHeld):
+            driven["gamma"].node_step(Phase.DESTROY, ["m0006"])
+        assert world.acts() == acts
+        assert maas.double() == {}
 
 
 def test_rule_61_a_copy_of_a_disk_is_found_by_what_the_provisioner_shows(world: World) -> None:

@@ -161,7 +161,7 @@ def new_store() -> Iterator[str]:
 
 def copy_store(original: str, url: str) -> None:
     """Bring all that is in a store into another one, as a dump and its restore do; its row about itself, too."""
-    with psycopg.connect(original) as source, psycopg.connect(url, autocommit=True) as target:
+    with psycopg.connect(original) as source, psycopg.connect(url) as target:
         source.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         target.execute("SET session_replication_role = replica")
         for table in reversed(metadata.sorted_tables):
