@@ -61,9 +61,11 @@ def guarded(group: int) -> Iterator[None]:
 
 
 def signal_another_thread(process: int, number: int) -> None:
-    """Send a signal to a thread of a process that is not its main one: to a process's signal the system may do so."""
-    thread = max(int(task.name) for task in Path(f"/proc/{process}/task").iterdir())
-    assert thread != process, "it has one thread"
+    """Send a signal to a thread of a process that is not its main one: to a process's signal the system may do so.
+
+    The oldest of them: one that serves a request may be over before it is reached.
+    """
+    thread = min(other for task in Path(f"/proc/{process}/task").iterdir() if (other := int(task.name)) != process)
     assert ctypes.CDLL(None).tgkill(process, thread, number) == 0
 
 

@@ -43,11 +43,11 @@ def test_it_says_where_it_listens_and_ends_cleanly(
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        line = process.stdout.readline()
-        assert line.startswith("listening on http://127.0.0.1:")
-        assert requests.get(f"{line.split()[-1]}/versions", timeout=5).status_code == 200
-        send(process.pid, number)
         try:
+            line = process.stdout.readline()
+            assert line.startswith("listening on http://127.0.0.1:")
+            assert requests.get(f"{line.split()[-1]}/versions", timeout=5).status_code == 200
+            send(process.pid, number)
             assert process.wait(5) == 0
         finally:
             process.kill()
