@@ -17,11 +17,22 @@ class ProvisionerError(Exception):
     """
 
     said = ""
+    answered = False
 
     def __init__(self, detail: str = "", *, status: int | None = None) -> None:
         super().__init__(detail)
         self.detail = detail
         self.status = status
+
+    @property
+    def may_be_done(self) -> bool:
+        """Whether what was asked for may have been done all the same, as far as this tells."""
+        return True
+
+    @property
+    def is_of_all(self) -> bool:
+        """Whether it says nothing of what was asked for: the provisioner is not reached, or refuses the credentials."""
+        return False
 
     def __str__(self) -> str:
         lines = [line.strip() for line in (type(self).__doc__ or "").strip().splitlines()]
@@ -59,6 +70,14 @@ class ProvisionerUnavailable(ProvisionerError):
         self.reached = reached
         self.timed_out = timed_out
 
+    @property
+    def may_be_done(self) -> bool:
+        return self.reached
+
+    @property
+    def is_of_all(self) -> bool:
+        return not self.reached
+
     def __str__(self) -> str:
         if self.reached or not self.detail:
             return super().__str__()
@@ -87,6 +106,10 @@ class ProvisionerRefused(ProvisionerError):
         super().__init__(detail, status=status)
         self.answered = answered
 
+    @property
+    def may_be_done(self) -> bool:
+        return not self.answered
+
 
 class SubmissionRefused(ProvisionerRefused):
     """The provisioner did not take the task, and never will. Correct what the detail names, then start again."""
@@ -98,6 +121,14 @@ class DesignEmpty(ProvisionerRefused):
 
 class AuthenticationFailed(ProvisionerRefused):
     """The provisioner does not accept the credentials. Check token, user, project and role of its connection."""
+
+    @property
+    def may_be_done(self) -> bool:
+        return False
+
+    @property
+    def is_of_all(self) -> bool:
+        return self.status == 401
 
 
 class TaskNotFound(ProvisionerRefused):

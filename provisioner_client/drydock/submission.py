@@ -231,7 +231,7 @@ class Submission:
                 raise SubmissionUncertain(detail, status=refusal.status) from refusal
             except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
                 # Only what certainly never reached the provisioner is sent again at once.
-                if not isinstance(trouble, ProvisionerUnavailable) or trouble.reached:
+                if trouble.may_be_done:
                     uncertain = True
                     log.warning("reference %s: answer lost (%s): was the task taken?", self.reference, trouble)
                     found, listed = self._look_until_settled(self.policy.settle, listed, trouble)

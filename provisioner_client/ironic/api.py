@@ -156,16 +156,9 @@ class IronicApi:
         """Ask for a change of power, such as ``power on``; repeated, it is the same."""
         self._send("PUT", f"{_path(uuid)}/states/power", {"target": target})
 
-    def set_maintenance(self, uuid: str, reason: str | None) -> None:
-        """Put a node into maintenance for this reason; None: take it out. Repeated, it is the same."""
-        if reason is None:
-            self._send("DELETE", f"{_path(uuid)}/maintenance", None)
-        else:
-            self._send("PUT", f"{_path(uuid)}/maintenance", {"reason": reason})
-
-    def set_traits(self, uuid: str, traits: Collection[str]) -> None:
-        """Give a node these traits alone; repeated, it is the same."""
-        self._send("PUT", f"{_path(uuid)}/traits", {"traits": sorted(traits)})
+    def end_maintenance(self, uuid: str) -> None:
+        """Take a node out of maintenance; repeated, it is the same."""
+        self._send("DELETE", f"{_path(uuid)}/maintenance", None)
 
     def create(self, data: Mapping[str, Any]) -> Node:
         """Enrol a node, once. Raises `ProvisionerRefused`: also where there is one of this name (409)."""

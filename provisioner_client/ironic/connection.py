@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keystoneauth1.http_basic import HTTPBasicAuth
-from keystoneauth1.session import Session
-from requests import PreparedRequest
-from requests.auth import AuthBase
+from requests.auth import HTTPBasicAuth
 
 from provisioner_client.connection import ConnectionValues, read_fields
 from provisioner_client.http_session import HttpSession
@@ -58,23 +55,6 @@ class IronicFields(TokenFields):
         return Limits(*((one or "").strip() for one in (*given, self.extra_key, self.extra_value)))
 
 
-class BasicAuth(AuthBase):
-    """Sends user and password with each request, as keystoneauth1 has it.
-
-    Raises `ValueError`: the user has a colon, which would end it.
-    """
-
-    def __init__(self, user: str, password: str) -> None:
-        if ":" in user:
-            raise ValueError("the user must not have a colon: what is behind it would be taken for the password")
-        self._plugin = HTTPBasicAuth(username=user, password=password)
-
-    def __call__(self, request: PreparedRequest) -> PreparedRequest:
-        """Add the header."""
-        request.headers.update(self._plugin.get_headers(Session()) or {})
-        return request
-
-
 def ironic_api(connection: ConnectionValues, redact: Redact) -> IronicApi:
     """Build what sends requests to Ironic. Nothing is sent yet.
 
@@ -85,6 +65,8 @@ def ironic_api(connection: ConnectionValues, redact: Redact) -> IronicApi:
         raise ValueError("it has no Ironic URL")
     limits, tokens = given.limits(), given.tokens(connection)
     is_basic = type(tokens) is NoToken and bool(connection.login)
+    if is_basic and ":" in connection.login:
+        raise ValueError("the user must not have a colon: what is behind it would be taken for the password")
     version = ".".join(map(str, version_needed(limits)))
     http = HttpSession(
         checked_url(connection.url).removesuffix("/v1"),
@@ -92,7 +74,7 @@ def ironic_api(connection: ConnectionValues, redact: Redact) -> IronicApi:
         tokens=tokens,
         secrets=(lambda: (connection.password,)) if is_basic and connection.password else None,
         headers={VERSION_HEADER: version},
-        auth=BasicAuth(connection.login, connection.password) if is_basic else None,
+        auth=HTTPBasicAuth(connection.login.encode(), connection.password.encode()) if is_basic else None,
         is_own=is_ironic,
     )
     return IronicApi(http, limits)

@@ -28,10 +28,10 @@ REBUILD: Final = "rebuild"
 ADOPTED: Final = "slipway_adopt"
 """The key of a node's `extra` by which a person gives us what is deployed on it: its `instance_uuid`."""
 FIELDS: Final = (
-    *("uuid", "name", "provision_state", "target_provision_state", "provision_updated_at", "last_error"),
+    *("uuid", "name", "provision_state", "provision_updated_at", "last_error"),
     *("maintenance", "maintenance_reason", "fault", "reservation", "power_state", "target_power_state"),
     *("instance_uuid", "extra", "resource_class", "traits", "conductor_group", "owner", "lessee", "properties"),
-    *("protected", "protected_reason", "retired", "retired_reason", "inspection_finished_at"),
+    *("protected", "retired"),
 )
 """What is asked for of each node of a list; `shard` besides, where that limits the site."""
 CLEAN_FAILURE: Final = "clean failure"
@@ -87,7 +87,6 @@ class Node:
     uuid: str
     name: str
     state: str
-    target_state: str = ""
     last_error: str = ""
     maintenance: bool = False
     maintenance_reason: str = ""
@@ -104,7 +103,6 @@ class Node:
     protected: bool = False
     retired: bool = False
     provision_updated_at: datetime | None = None
-    inspection_finished_at: datetime | None = None
     more: Mapping[str, Any] = field(default_factory=lambda: _EMPTY, hash=False, repr=False)
 
     @property
@@ -202,7 +200,6 @@ def read_node(data: object) -> Node:
         uuid=data["uuid"],
         name=str(data.get("name") or ""),
         state=one_line(data.get("provision_state") or ""),
-        target_state=str(data.get("target_provision_state") or ""),
         last_error=one_line(data.get("last_error") or ""),
         maintenance=bool(data.get("maintenance")),
         maintenance_reason=one_line(data.get("maintenance_reason") or ""),
@@ -219,7 +216,6 @@ def read_node(data: object) -> Node:
         protected=bool(data.get("protected")),
         retired=bool(data.get("retired")),
         provision_updated_at=read_time(data.get("provision_updated_at")),
-        inspection_finished_at=read_time(data.get("inspection_finished_at")),
         more={name: data[name] for name in ("instance_info", "driver", "driver_info") if name in data},
     )
 

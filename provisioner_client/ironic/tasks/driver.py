@@ -13,13 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from design_rendering.kinds.slipway_nodes import SlipwayNode
-from provisioner_client.errors import (
-    AuthenticationFailed,
-    ProvisionerError,
-    ProvisionerProtocolError,
-    ProvisionerRefused,
-    ProvisionerUnavailable,
-)
+from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
 from provisioner_client.ironic.deploy_info import configdrive_of, instance_info_of, kept_by_rebuild, rebuild_of
 from provisioner_client.ironic.inventory import labels_data
 from provisioner_client.ironic.node import CLEAN_FAILURE, LABELS, MARK, REBUILD, Mark, Node, claim_of, read_time
@@ -264,8 +258,10 @@ class Driver:
             return True
         work.guard()
         try:
-            self._api.set_maintenance(node.uuid, None)
-        except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
+            self._api.end_maintenance(node.uuid)
+        except ProvisionerError as trouble:
+            if isinstance(trouble, ProvisionerRefused):
+                raise
             log.warning("%s: the maintenance of %s has not ended yet: %s", work.reference, node.name, trouble)
             return False
         return True
@@ -277,32 +273,19 @@ class Driver:
         work.places -= 1
         try:
             self._api.provision(node.uuid, target, **more)
-        except AuthenticationFailed as refusal:
-            self._untaken.add(key)
-            if refusal.status == 401:
-                raise
-            self._refused(work, node, target, refusal)
-        except ProvisionerRefused as refusal:
-            if not refusal.answered:
-                self._note_doubt(key, target, refusal)
-            elif refusal.status in _LATER:
-                self._busy(work, node, target)
-            else:
-                self._refused(work, node, target, refusal)
-        except ProvisionerUnavailable as trouble:
-            if not trouble.reached:
+        except ProvisionerError as trouble:
+            if trouble.is_of_all:
                 self._untaken.add(key)
                 raise
-            if not trouble.answered:
-                self._note_doubt(key, target, trouble)
+            if trouble.may_be_done and not trouble.answered:
+                log.warning("%s: no answer about %s (%s): its state will tell", work.reference, node.name, trouble)
+                self._doubts.note(*key, _did_not(target, node, trouble), trouble.status)
             elif trouble.status in _LATER:
                 # Its lock, or no free worker: a queue.
                 self._busy(work, node, target)
                 log.info("%s: Ironic is busy, and is asked again: %s", node.name, trouble.said)
             else:
                 self._refused(work, node, target, trouble)
-        except ProvisionerProtocolError as trouble:
-            self._note_doubt(key, target, trouble)
 
     def _busy(self, work: Work, node: Node, target: str) -> None:
         """Note that nothing was done; of a rebuild that was taken and taken back the node's state does not say it."""
@@ -328,12 +311,6 @@ class Driver:
         # What is wrong with its own database, or its conductor, may be over by now: once more.
         if isinstance(refusal, ProvisionerRefused) or (doubt is not None and doubt.is_last):
             self._settle(work, now, ok=False, why=why)
-
-    def _note_doubt(self, key: tuple[str, str], target: str, trouble: ProvisionerError) -> None:
-        reference, name = key
-        log.warning("%s: no answer about %s (%s): its state will tell", reference, name, trouble)
-        said = f"Ironic did not {_VERBS.get(target, target)} {name}: {said_of(trouble, trouble.said)}"
-        self._doubts.note(reference, name, said, trouble.status)
 
     def _relabel(self, work: Work, node: Node) -> bool:
         if work.nodes is None:
@@ -381,23 +358,15 @@ class Driver:
         try:
             # The answer shows the lock under which it was changed.
             return replace(self._api.patch(node.uuid, operations), reservation="")
-        except AuthenticationFailed:
-            raise
-        except ProvisionerRefused as refusal:
-            if not refusal.answered:
-                work.lost.add(node.name)
-            elif refusal.status not in _LATER:
-                work.refused[node.name] = f"Ironic does not note at {node.name} what is to be done: {refusal.said}"
-            log.warning("%s: Ironic does not change %s: %s", work.reference, node.name, refusal)
-        except ProvisionerUnavailable as trouble:
-            if not trouble.reached:
+        except ProvisionerError as trouble:
+            if trouble.is_of_all or isinstance(trouble, AuthenticationFailed):
                 raise
-            if not (trouble.answered and trouble.status in _LATER):
+            is_later = trouble.answered and trouble.status in _LATER
+            if trouble.may_be_done and not is_later:
                 work.lost.add(node.name)
-            log.warning("%s: no answer about the mark of %s: %s", work.reference, node.name, trouble)
-        except ProvisionerProtocolError as trouble:
-            work.lost.add(node.name)
-            log.warning("%s: no answer about the mark of %s: %s", work.reference, node.name, trouble)
+            elif not is_later:
+                work.refused[node.name] = f"Ironic does not note at {node.name} what is to be done: {trouble.said}"
+            log.warning("%s: %s is not known to be marked: %s", work.reference, node.name, trouble)
         return None
 
     def _clock(self) -> datetime:

@@ -8,14 +8,7 @@ from typing import Final
 
 from design_rendering.kinds.slipway_nodes import SlipwayNode
 from provisioner_client.designs import DesignSource
-from provisioner_client.errors import (
-    AuthenticationFailed,
-    ProvisionerProtocolError,
-    ProvisionerRefused,
-    ProvisionerUnavailable,
-    SubmissionRefused,
-    SubmissionUncertain,
-)
+from provisioner_client.errors import ProvisionerError, ProvisionerRefused, SubmissionRefused, SubmissionUncertain
 from provisioner_client.http_settings import growing_delays
 from provisioner_client.ironic.node import Node
 from provisioner_client.ironic.site import IronicSite
@@ -118,10 +111,8 @@ class Submission:
         work.guard()
         try:
             return self._site.enroll(node)
-        except AuthenticationFailed:
-            raise
-        except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
-            if isinstance(trouble, ProvisionerUnavailable) and not trouble.reached:
+        except ProvisionerError as trouble:
+            if trouble.is_of_all or isinstance(trouble, ProvisionerRefused):
                 raise
             log.warning("%s: no answer about the enrolment of %s: %s", work.reference, node.name, trouble)
             return None

@@ -12,13 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from design_rendering.kinds.slipway_nodes import SlipwayNode
-from provisioner_client.errors import (
-    AuthenticationFailed,
-    ProvisionerError,
-    ProvisionerProtocolError,
-    ProvisionerRefused,
-    ProvisionerUnavailable,
-)
+from provisioner_client.errors import ProvisionerError, ProvisionerRefused
 from provisioner_client.maas.api import BATCH, MaasApi
 from provisioner_client.maas.inventory import LabelWords
 from provisioner_client.maas.machine import FAILED, Machine, Status
@@ -232,31 +226,23 @@ class Driver:
         if doubt is not None and doubt.is_last:
             settled[name] = Settled(False, doubt.said)
             return False
-        lost: ProvisionerError | None = None
         acts = self._acts
         try:
             refused = acts.carry_out(step, name, order, reference, ledger.progress(name), user_data, this.guard)
             if refused is not None:
                 settled[name] = refused
-        except AuthenticationFailed as refusal:
-            if refusal.status == 401:
+        except ProvisionerError as trouble:
+            is_refused = isinstance(trouble, ProvisionerRefused)
+            if trouble.is_of_all or (acts.sent is None and not is_refused):
                 raise
-            self._refused(this, name, refusal)
-        except ProvisionerRefused as refusal:
-            if refusal.answered:
-                self._refused(this, name, refusal)
-            else:
-                lost = refusal
-        except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
-            if acts.sent is None or (isinstance(trouble, ProvisionerUnavailable) and not trouble.reached):
-                raise
-            lost = trouble
-        if lost is not None:
-            said = doubt_about(acts.sent or step.act, name, order.system_id, lost)
-            self._note_doubt(reference, name, lost, said)
+            if is_refused and not trouble.may_be_done:
+                self._refused(this, name, trouble)
+                return True
+            said = doubt_about(acts.sent or step.act, name, order.system_id, trouble)
+            self._note_doubt(reference, name, trouble, said)
             # Where MAAS does not answer at all, the other machines keep their turns.
             ledger.read()
-            self._keep_words(this, name, said, lost)
+            self._keep_words(this, name, said, trouble)
         return True
 
     @staticmethod
@@ -266,7 +252,7 @@ class Driver:
         if known.unexplained and answer.said and answer.status in _WITH_A_CAUSE:
             this.settled[name] = Settled(False, f"{said.rstrip('.')}; {known.why}", is_over=True)
 
-    def _refused(self, this: _Advance, name: str, refusal: ProvisionerRefused) -> None:
+    def _refused(self, this: _Advance, name: str, refusal: ProvisionerError) -> None:
         """Find out why a machine was refused: another process was faster, or another user owns it now."""
         ledger = this.ledger
         sent, has_set, order = self._acts.sent or Act.DEPLOY, self._acts.has_set, ledger.tag.orders[name]

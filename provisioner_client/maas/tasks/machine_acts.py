@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from provisioner_client.errors import (
-    AuthenticationFailed,
     ProvisionerError,
     ProvisionerProtocolError,
     ProvisionerRefused,
@@ -279,8 +278,8 @@ def power_on(api: MaasApi, names: Collection[str]) -> dict[str, str]:
         if not why:
             try:
                 api.act(same[0].system_id, "power_on", ())
-            except (ProvisionerRefused, ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
-                if _is_of_all(trouble):
+            except ProvisionerError as trouble:
+                if trouble.is_of_all:
                     raise
                 is_refused = isinstance(trouble, ProvisionerRefused)
                 why = refusal_of(Act.POWER_ON, name, same[0].system_id, trouble) if is_refused else trouble.detail
@@ -298,10 +297,3 @@ def _why_not(api: MaasApi, same: Sequence[Machine]) -> str:
     if machine.can_power_on and machine.locked:
         return "it is locked in MAAS: unlock it there"
     return "" if machine.can_power_on else f"it is {machine.shown}, power {machine.power_state or 'not known'}"
-
-
-def _is_of_all(trouble: ProvisionerError) -> bool:
-    """Whether what went wrong says nothing of one machine: MAAS is not reached, or refuses the key."""
-    if isinstance(trouble, ProvisionerUnavailable):
-        return not trouble.reached
-    return isinstance(trouble, AuthenticationFailed) and trouble.status == 401

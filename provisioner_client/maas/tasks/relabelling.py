@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from design_rendering.kinds.slipway_nodes import SlipwayNode
-from provisioner_client.errors import AuthenticationFailed, ProvisionerRefused
+from provisioner_client.errors import ProvisionerRefused
 from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.inventory import LabelWords
 from provisioner_client.maas.machine import Machine, Status
@@ -64,7 +64,8 @@ def relabel(
         try:
             _tag(api, tag, adds.get(tag, []), removes.get(tag, []))
         except ProvisionerRefused as refusal:
-            _require_answer(refusal)
+            if refusal.is_of_all or refusal.may_be_done:
+                raise
             why = f"MAAS refuses the tag {tag}: {refusal.said or f'HTTP {refusal.status}'}"
             settled |= {names[one]: Settled(False, why) for one in (*adds.get(tag, ()), *removes.get(tag, ()))}
     for name, machine in machines.items():
@@ -83,16 +84,11 @@ def _annotated(api: MaasApi, name: str, machine: Machine, node: SlipwayNode, gua
         try:
             api.act(machine.system_id, "set_workload_annotations", labels)
         except ProvisionerRefused as refusal:
+            if refusal.is_of_all or refusal.may_be_done:
+                raise
             # One that was locked, or given to somebody else, in between does not stop the others.
-            _require_answer(refusal)
             return Settled(False, refusal_of(Act.RELABEL, name, machine.system_id, refusal))
     return Settled(True, "")
-
-
-def _require_answer(refusal: ProvisionerRefused) -> None:
-    """Raise a refusal again that is not about one machine, or tag: MAAS has not answered, or refuses the key."""
-    if refusal.status == 401 or not (refusal.answered or isinstance(refusal, AuthenticationFailed)):
-        raise refusal
 
 
 def _tagged(node: SlipwayNode, words: LabelWords) -> dict[str, str]:

@@ -18,7 +18,6 @@ from provisioner_client.errors import (
     ProvisionerError,
     ProvisionerProtocolError,
     ProvisionerRefused,
-    ProvisionerUnavailable,
     SubmissionRefused,
     SubmissionUncertain,
 )
@@ -153,22 +152,16 @@ class Submission:
                 return tag
             except AuthenticationFailed:
                 raise
-            except ProvisionerRefused as refusal:
-                found = self._known(tag.reference)
+            except ProvisionerError as trouble:
+                uncertain, is_refused = uncertain or trouble.may_be_done, isinstance(trouble, ProvisionerRefused)
+                found = self._known(tag.reference) if is_refused or trouble.may_be_done else None
                 if found is not None:
                     return found
-                if refusal.answered and not uncertain:
-                    raise SubmissionRefused(refusal.detail, status=refusal.status, answered=True) from refusal
-                raise SubmissionUncertain(f"reference {tag.reference}: {refusal.detail}") from refusal
-            except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
-                if not isinstance(trouble, ProvisionerUnavailable) or trouble.reached:
-                    uncertain = True
-                    found = self._known(tag.reference)
-                    if found is not None:
-                        return found
+                if is_refused and not uncertain:
+                    raise SubmissionRefused(trouble.detail, status=trouble.status, answered=True) from trouble
+                if uncertain and (is_refused or attempt == attempts):
+                    raise SubmissionUncertain(f"reference {tag.reference}: {trouble.detail}") from trouble
                 if attempt == attempts:
-                    if uncertain:
-                        raise SubmissionUncertain(f"reference {tag.reference}: {trouble.detail}") from trouble
                     raise
                 # Sent again without waiting: a tag is made once, whenever a lost request takes effect.
                 self._api.http.pause(attempt, trouble)

@@ -162,10 +162,10 @@ def test_what_is_no_node() -> None:
 
 
 def test_a_time_stamp_without_a_zone_is_of_utc() -> None:
-    node = read_node(data("available", provision_updated_at="2026-01-01T00:00:00", inspection_finished_at="soon"))
+    node = read_node(data("available", provision_updated_at="2026-01-01T00:00:00"))
     assert node.provision_updated_at is not None
     assert node.provision_updated_at.isoformat() == "2026-01-01T00:00:00+00:00"
-    assert node.inspection_finished_at is None
+    assert read_node(data("available", provision_updated_at="soon")).provision_updated_at is None
 
 
 @pytest.mark.parametrize(
