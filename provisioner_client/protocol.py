@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 from provisioner_client.designs import DesignSource, DesignValidation
+from provisioner_client.errors import ProvisionerProtocolError
 from strategy_lib.outcome import Evidence, NodeCondition
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
@@ -163,6 +164,12 @@ class NodeChanges:
     nodes: Mapping[str, ListedNode]
     is_whole: bool = True
     cursor: str | None = None
+
+
+def require_action(ref: TaskRef, action: str) -> None:
+    """Make sure that an answer about a task is about the phase that is meant. Raises `ProvisionerProtocolError`."""
+    if ref.phase is not None and action != ACTIONS[ref.phase]:
+        raise ProvisionerProtocolError(f"task {ref.id} should be {ACTIONS[ref.phase]}, and is {action}")
 
 
 REFERENCE: Final = re.compile(r"slipway-((?P<store>[0-9a-z]{8})-)?(?P<action>[0-9A-Z]{26})-(?P<op>[0-9]+)")

@@ -24,6 +24,7 @@ from provisioner_client.protocol import (
     TaskRef,
     TaskResult,
     TaskState,
+    require_action,
     size_of,
 )
 from strategy_lib.outcome import LISTED_TWICE, NodeCondition, condition_of
@@ -74,9 +75,7 @@ def checked_task(task: ProvisionerTask, ref: TaskRef) -> ProvisionerTask:
     """
     if task.task_id != ref.id:
         raise ProvisionerProtocolError(f"the answer for task {ref.id} is about task {one_line(task.task_id)}")
-    if ref.phase is not None and task.action != ACTIONS[ref.phase]:
-        action = one_line(task.action)
-        raise ProvisionerProtocolError(f"task {task.task_id} should be {ACTIONS[ref.phase]}, and is {action}")
+    require_action(ref, one_line(task.action))
     if ref.reference is not None and task.reference not in (None, ref.reference):
         other = one_line(task.reference)
         raise ProvisionerProtocolError(

@@ -13,10 +13,8 @@ from provisioner_client.ironic.api import VERSION_HEADER, IronicApi, is_ironic, 
 from provisioner_client.ironic.inventory import LabelWords
 from provisioner_client.ironic.limits import Limits
 from provisioner_client.ironic.provisioner import IronicProvisioner
-from provisioner_client.ironic.site import IronicSite, SiteSettings
 from provisioner_client.ironic.tasks.driver import TaskSettings
 from provisioner_client.redacting import Redact
-from provisioner_client.site_documents import DesignReader
 from provisioner_client.tokens import NoToken, TokenFields
 
 
@@ -90,12 +88,15 @@ def connect_ironic(
     given = read_fields(IronicFields, connection.extra)
     if given.parallel_nodes < 1 or given.parallel_nodes != int(given.parallel_nodes):
         raise ValueError("connection field parallel_nodes must be a whole number, 1 or more")
-    words = LabelWords.parse(given.label_sources or "", given.rack_source)
-    image, checksum = given.default_image or "", given.default_checksum or ""
-    designs = DesignReader()
-    # Who sees other nodes, by another login, does not get the same list.
-    settings = SiteSettings(words, image, checksum, f" for {connection.login}" if connection.login else "")
-    site = IronicSite(ironic_api(connection, redact), designs, settings, connection.shared)
-    # A request that a patient client has sent may still take effect for as long as that one waits.
-    tasks = TaskSettings(int(given.parallel_nodes), given.inspect, given.read_timeout)
-    return IronicProvisioner(site, designs, tasks)
+    settings = TaskSettings(
+        int(given.parallel_nodes),
+        given.inspect,
+        # A request that a patient client has sent may still take effect for as long as that one waits.
+        given.read_timeout,
+        words=LabelWords.parse(given.label_sources or "", given.rack_source),
+        image=given.default_image or "",
+        checksum=given.default_checksum or "",
+        # Who sees other nodes, by another login, does not get the same list.
+        asked_by=f" for {connection.login}" if connection.login else "",
+    )
+    return IronicProvisioner(ironic_api(connection, redact), settings, connection.shared)

@@ -5,37 +5,29 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from design_rendering.kinds.slipway_nodes import SlipwayNode
-from provisioner_client.designs import DesignMessage, DesignSource, DesignValidation
-from provisioner_client.errors import DesignEmpty, ProvisionerError, ProvisionerRefused
+from provisioner_client.designs import DesignMessage
+from provisioner_client.errors import ProvisionerError, ProvisionerRefused
 from provisioner_client.http_settings import identity_of
 from provisioner_client.ironic.access import check_access
 from provisioner_client.ironic.api import IronicApi
 from provisioner_client.ironic.deploy_info import new_node_of
-from provisioner_client.ironic.inventory import LabelWords, inventory, known_machine
+from provisioner_client.ironic.inventory import inventory, known_machine
 from provisioner_client.ironic.node import Node
+from provisioner_client.ironic.tasks.driver import TaskSettings
+from provisioner_client.piecewise.provisioner import PiecewiseProvisioner
 from provisioner_client.protocol import ListedNode, NodeChanges
-from provisioner_client.shared_lists import NOT_SHARED, Shared, shared_nodes
-from provisioner_client.site_documents import (
-    Design,
-    DesignReader,
-    Inventory,
-    KnownMachine,
-    node_error,
-    select,
-    validation_of,
-)
+from provisioner_client.shared_lists import Shared, shared_nodes
+from provisioner_client.site_documents import Design, Inventory, KnownMachine, node_error
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.outcome import NodeCondition
-from strategy_lib.strategy import Selector
 
 log = logging.getLogger(__name__)
 
-_FRESH: Final = 30.0
 _LOOKED_UP: Final = 20
 """Of so many nodes that the site lacks it is looked up whether another site has them."""
 _ADDRESS: Final = re.compile(r"(?:https?|file|glance|oci)://\S+")
@@ -43,36 +35,20 @@ _UUID: Final = re.compile(r"(?:glance://)?[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[
 _NOT_LISTED: Final = KnownMachine(frozenset(), frozenset(), lambda _: False)
 
 
-@dataclass(frozen=True, slots=True)
-class SiteSettings:
-    """What a connection says of a site.
-
-    `image`, `checksum`: for nodes whose design has no image. `named_by`: who asks, for the name of a shared list.
-    """
-
-    words: LabelWords = LabelWords()  # noqa: RUF009 - it never changes
-    image: str = ""
-    checksum: str = ""
-    named_by: str = ""
-
-
-class IronicSite:
-    """Answers about one site, from one thread.
+class IronicSite(PiecewiseProvisioner[Node]):
+    """Answers about one site, whatever its tasks are.
 
     Parameters
     ----------
     api : of the site.
-    designs : reads designs.
-    settings : what its connection says.
+    settings : how nodes are named and acted on.
     shared : how processes share the list of all nodes.
     """
 
-    def __init__(
-        self, api: IronicApi, designs: DesignReader, settings: SiteSettings, shared: Shared = NOT_SHARED
-    ) -> None:
+    def __init__(self, api: IronicApi, settings: TaskSettings, shared: Shared) -> None:
+        super().__init__("Ironic", api.http, str(api.limits), settings.settle)
         self.api, self.settings = api, settings
-        self._designs, self._lists = designs, shared.lists.from_now()
-        self._seen: tuple[float, str, dict[str, Node]] | None = None
+        self._lists = shared.lists.from_now()
 
     def check(self) -> str:
         """Say whether Ironic answers, is new enough and accepts the credentials, and what the site is there."""
@@ -83,7 +59,7 @@ class IronicSite:
         if names is not None:
             return _listed(self.api.nodes_of(names))
         http = self.api.http
-        name = f"list of nodes of Ironic at {identity_of(http.base_url)}, {self.api.limits}{self.settings.named_by}"
+        name = f"list of nodes of Ironic at {identity_of(http.base_url)}, {self.api.limits}{self.settings.asked_by}"
         ask = self.api.nodes
         return shared_nodes(
             self._lists, name, http.timeouts.read, http.settings.redact, http.slow_answers, lambda: _listed(ask())
@@ -95,7 +71,7 @@ class IronicSite:
 
     def power_on(self, nodes: Collection[str]) -> dict[str, str]:
         """Power nodes on that are deployed and off; for each that is not powered on: why."""
-        refused = {name: f"Ironic has no node {name} in {self.api.limits}" for name in nodes}
+        refused = {name: f"Ironic has no node {name} in {self.limits}" for name in nodes}
         for node in self.api.nodes_of(nodes):
             del refused[node.name]
             if node.power == "on" or node.target_power_state == "power on":
@@ -116,24 +92,12 @@ class IronicSite:
         nodes = self.api.nodes(["instance_info", "driver", "driver_info"])
         return inventory(nodes, self.settings.words, self.api.ports({node.uuid for node in nodes}))
 
-    def select_nodes(self, source: DesignSource, selectors: Sequence[Selector]) -> frozenset[str]:
-        """Names of the nodes that the selectors choose among those that Ironic has, or that are enrolled (rule 5)."""
-        design = self._designs.read(source)
-        if design.problems:
-            raise ProvisionerRefused(f"the design is not valid: {'; '.join(design.problems[:5])}")
-        if not design.nodes:
-            raise DesignEmpty("the design has no nodes")
-        there = self._nodes_of(design)
+    def _known(self, design: Design) -> Mapping[str, KnownMachine]:
         known = {name: _NOT_LISTED for name, node in design.nodes.items() if node.enroll and node.bmc is not None}
-        known |= {name: known_machine(node, self.settings.words) for name, node in there.items()}
-        if not known:
-            raise DesignEmpty(f"Ironic has none of the design's {len(design.nodes)} nodes in {self.api.limits}")
-        return select(design.nodes, known, selectors)
+        return known | {name: known_machine(node, self.settings.words) for name, node in self._found(design).items()}
 
-    def validate_design(self, source: DesignSource) -> DesignValidation:
-        """Check the documents, that Ironic has each node or can enrol it, its BMC, and what is to be deployed on it."""
-        design = self._designs.read(source)
-        return validation_of(design, lambda: self._lacks(design))
+    def _find(self, names: Collection[str]) -> Mapping[str, Node]:
+        return {node.name: node for node in self.api.nodes_of(names)}
 
     def enroll(self, node: SlipwayNode) -> Node:
         """Have Ironic know a node of the design; where it does already, it is left as it is.
@@ -154,15 +118,8 @@ class IronicSite:
         self.api.complete(made.uuid, node.mac_addresses, node.traits - made.traits)
         return made
 
-    def _nodes_of(self, design: Design) -> dict[str, Node]:
-        """Return the nodes of a design by name, as they were at most some seconds ago."""
-        now = self.api.http.settings.clock()
-        if self._seen is None or self._seen[1] != design.digest or now - self._seen[0] > _FRESH:
-            self._seen = (now, design.digest, {node.name: node for node in self.api.nodes_of(design.nodes)})
-        return self._seen[2]
-
     def _lacks(self, design: Design) -> Iterator[DesignMessage]:
-        there = self._nodes_of(design)
+        there = self._found(design)
         missing = [node for name, node in design.nodes.items() if name not in there]
         drivers = self.api.drivers() if any(node.bmc is not None and node.enroll for node in missing) else []
         for place, node in enumerate(missing):

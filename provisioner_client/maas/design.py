@@ -6,10 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from design_rendering.kinds.slipway_nodes import SlipwayNode
-from provisioner_client import site_documents
-from provisioner_client.designs import DesignMessage, DesignValidation
+from provisioner_client.designs import DesignMessage
 from provisioner_client.maas.machine import Machine
-from provisioner_client.site_documents import Design, by_name, node_error
+from provisioner_client.site_documents import by_name, node_error
 from strategy_lib.did_you_mean import did_you_mean
 
 STORAGE_LAYOUTS: Final = frozenset({"flat", "lvm", "bcache", "blank", "custom", "vmfs6", "vmfs7"})
@@ -17,14 +16,14 @@ COMMISSIONED: Final = "commissioned"
 """The one layout of interfaces that MAAS can make by its name: as commissioning found them."""
 
 
-def validation_of(
-    design: Design,
+def lacks(
+    nodes: Mapping[str, SlipwayNode],
     machines: Collection[Machine],
     images: Collection[Mapping[str, Any]],
     limits: str,
     default_image: str = "",
-) -> DesignValidation:
-    """Say what is wrong with a design, and what MAAS lacks for it.
+) -> Iterator[DesignMessage]:
+    """Say what MAAS lacks for the nodes of a design.
 
     Parameters
     ----------
@@ -32,14 +31,8 @@ def validation_of(
     images : `boot-resources/`.
     limits : what the site's part of MAAS is, for a message.
     """
-    known = _full_names(images)
-    return site_documents.validation_of(
-        design,
-        lambda: (
-            *_machine_messages(design.nodes, machines, limits),
-            *_node_messages(design.nodes, known, default_image),
-        ),
-    )
+    yield from _machine_messages(nodes, machines, limits)
+    yield from _node_messages(nodes, _full_names(images), default_image)
 
 
 def full_image(image: str, images: Collection[Mapping[str, Any]]) -> str:

@@ -7,38 +7,29 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from provisioner_client.designs import DesignSource, DesignValidation
-from provisioner_client.errors import (
-    DesignEmpty,
-    ProvisionerError,
-    ProvisionerProtocolError,
-    ProvisionerRefused,
-    SubmissionRefused,
-    TaskNotFound,
-)
+from provisioner_client.designs import DesignMessage, DesignSource
+from provisioner_client.errors import ProvisionerError, SubmissionRefused, TaskNotFound
 from provisioner_client.http_session import HttpSession
 from provisioner_client.http_settings import AS_SHIPPED, HttpSettings, checked_url, identity_of
 from provisioner_client.maas.api import PATH, MaasApi, is_maas
 from provisioner_client.maas.api_key import ApiKey, PlaintextAuth
 from provisioner_client.maas.changes import SiteChanges, listed_nodes
-from provisioner_client.maas.design import validation_of
+from provisioner_client.maas.design import lacks
 from provisioner_client.maas.inventory import inventory, known_machine
 from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.tasks.driver import Driver, TaskSettings
-from provisioner_client.maas.tasks.evidence import evidence_of, reasons, task_of, tree_of
+from provisioner_client.maas.tasks.evidence import evidence_of, reasons
 from provisioner_client.maas.tasks.ledger import Ledger
 from provisioner_client.maas.tasks.machine_acts import DeployTurn, power_on
 from provisioner_client.maas.tasks.next_step import Act, next_step
 from provisioner_client.maas.tasks.submission import Submission
-from provisioner_client.maas.tasks.task_tag import Settled, TaskTag, is_tag_name
-from provisioner_client.piecewise.told import phase_of
+from provisioner_client.maas.tasks.task_tag import TaskTag, is_tag_name
+from provisioner_client.piecewise.provisioner import PiecewiseProvisioner
 from provisioner_client.protocol import (
-    ACTIONS,
-    LONG_AGO,
     ListedNode,
     NodeChanges,
     ProvisionerTask,
@@ -48,20 +39,18 @@ from provisioner_client.protocol import (
     unguarded,
 )
 from provisioner_client.shared_lists import NOT_SHARED, Locks, Shared, SharedLock, shared_nodes
-from provisioner_client.site_documents import Design, DesignReader, Inventory, by_name, require_host_names, select
+from provisioner_client.site_documents import Design, Inventory, KnownMachine, by_name
 from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase
-from strategy_lib.strategy import Selector
 
 log = logging.getLogger(__name__)
 
 COMPARE_EVERY: Final = 60.0
 """Seconds between two looks at the machines of a task themselves; its events are read at every look."""
-_FRESH: Final = 30.0
 _AS_SHIPPED: Final = TaskSettings()
 
 
-class MaasProvisioner:
+class MaasProvisioner(PiecewiseProvisioner[list[Machine]]):
     """The `Provisioner` protocol for MAAS's API 2.0. One object serves one thread.
 
     Parameters
@@ -92,14 +81,14 @@ class MaasProvisioner:
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self.url = checked_url(url).removesuffix(PATH).removesuffix("/api")
-        self._http = HttpSession(self.url, http, secrets=lambda: key.secrets, auth=PlaintextAuth(key), is_own=is_maas)
-        self._api = api = MaasApi(self._http, pool, tag)
+        session = HttpSession(self.url, http, secrets=lambda: key.secrets, auth=PlaintextAuth(key), is_own=is_maas)
+        self._api = api = MaasApi(session, pool, tag)
+        super().__init__("MAAS", session, api.limits, settings.settle)
         self._tag = tag
         self._settings = settings
         locks = shared.locks
         turn = DeployTurn(None if locks is None else lambda: self._lock(locks), settings.settle)
         self._driver = Driver(api, settings, http.clock, turn)
-        self._designs = DesignReader()
         self._submission = Submission(api, self._driver, self._designs, http.sleep, http.clock)
         # Also those that hurry wait for the list as long as the others.
         longest = max(settings.settle, http.timeouts.read)
@@ -107,29 +96,13 @@ class MaasProvisioner:
         def machines() -> dict[str, ListedNode]:
             # Only MAAS knows whose key it is. Events are read before the list: it has to be newer than they are.
             name = f"list of machines of MAAS at {identity_of(api.http.base_url)}, {api.limits}, for {api.account}"
-            lists, slow = shared.lists.from_now(), self._http.slow_answers
+            lists, slow = shared.lists.from_now(), session.slow_answers
             return shared_nodes(lists, name, longest, http.redact, slow, lambda: listed_nodes(api, api.machines()))
 
         self._machines = machines
         self._changes = SiteChanges(api, self.url, self._machines, wall_clock)
         self._clock = http.clock
         self._ledgers: dict[str, Ledger] = {}
-        self._seen: tuple[float, str, dict[str, list[Machine]]] | None = None
-
-    def __repr__(self) -> str:
-        return f"MaasProvisioner({self.url!r}, {self._api.limits})"
-
-    @property
-    def limits(self) -> str:
-        """What limits the site's part of MAAS, for a message: ``pool default and tag slipway``."""
-        return self._api.limits
-
-    @property
-    def settle(self) -> float:
-        return self._settings.settle
-
-    def close(self) -> None:
-        self._http.close()
 
     def check(self) -> str:
         """Say whether MAAS answers and accepts the key, whether its account may do what is needed, and has the limits.
@@ -139,65 +112,37 @@ class MaasProvisioner:
         """
         return self._api.check_access(self.url)
 
-    def check_names(self, nodes: Collection[str]) -> None:
-        """Refuse what is no host name."""
-        require_host_names(nodes, "MAAS")
+    def _lacks(self, design: Design) -> Iterable[DesignMessage]:
+        machines = [one for same in self._found(design).values() for one in same]
+        return lacks(design.nodes, machines, self._api.images(), self.limits, self._settings.image)
 
-    def validate_design(self, design: DesignSource) -> DesignValidation:
-        """Check the documents, that MAAS has each node exactly once in the site's part, and that it has the images."""
-        read = self._designs.read(design)
-        if read.problems or not read.nodes:
-            return validation_of(read, (), (), self._api.limits)
-        machines = [one for same in self._machines_of(read).values() for one in same]
-        return validation_of(read, machines, self._api.images(), self._api.limits, self._settings.image)
+    def _known(self, design: Design) -> Mapping[str, KnownMachine]:
+        return {name: known_machine(same[0], self._settings.words) for name, same in self._found(design).items()}
 
-    def select_nodes(self, design: DesignSource, selectors: Sequence[Selector]) -> frozenset[str]:
-        """Names of the nodes that the selectors choose among those that MAAS has (rules 5 and 6).
+    def _find(self, names: Collection[str]) -> Mapping[str, list[Machine]]:
+        found = by_name(self._api.machines_of("hostname", names))
+        return {name: found[name] for name in names if name in found}
 
-        The machines are asked for once, by the design's names, and the selectors are compared with that answer.
-        """
-        read = self._designs.read(design)
-        if read.problems:
-            raise ProvisionerRefused(f"the design is not valid: {'; '.join(read.problems[:5])}")
-        if not read.nodes:
-            raise DesignEmpty("the design has no nodes")
-        words = self._settings.words
-        machines = {name: known_machine(same[0], words) for name, same in self._machines_of(read).items()}
-        if not machines:
-            raise DesignEmpty(f"MAAS has none of the design's {len(read.nodes)} nodes in {self._api.limits}")
-        return select(read.nodes, machines, selectors)
-
-    def submit(
+    def _submit_nodes(
         self,
         phase: Phase,
         design: DesignSource,
-        nodes: Sequence[str] | None,
+        names: Sequence[str],
         reference: str,
-        *,
-        guard: Callable[[], None] | None = None,
-        sent_ago: float | None = LONG_AGO,
-    ) -> str:
-        """Start a task, once (rule 12), or go on with one that was begun: the tag is made, then each machine's turn.
+        guard: Callable[[], None],
+        sent_ago: float | None,
+    ) -> None:
+        _require_tag_name(reference)
+        self._ledgers[reference] = self._submission.of_nodes(phase, design, names, reference, guard, sent_ago)
 
-        Deploys for which there is no place yet are sent by those who ask after the task.
-        """
-        if not is_tag_name(reference):
-            raise SubmissionRefused("a reference must be what MAAS takes as a tag: letters, digits, - and _")
-        if phase.is_of_nodes and not nodes:
-            raise SubmissionRefused(f"{ACTIONS[phase]} must name its nodes: it is never sent for a whole site")
-        self.check_names(nodes or ())
-        if not phase.is_of_nodes:
-            self._submission.of_site(phase, lambda: self._site_check(design), reference, guard or unguarded)
-            return reference
-        names = sorted(set(nodes or ()))
-        ledger = self._submission.of_nodes(phase, design, names, reference, guard or unguarded, sent_ago)
-        self._ledgers[reference] = ledger
-        return reference
+    def _submit_site(self, phase: Phase, design: DesignSource, reference: str, guard: Callable[[], None]) -> None:
+        _require_tag_name(reference)
+        self._submission.of_site(phase, lambda: self._hindrance(design), reference, guard)
 
     def find(self, reference: str) -> ProvisionerTask | None:
         """Look for the tag; that MAAS itself says that there is none is certain."""
         tag = self._api.task(reference) if is_tag_name(reference) else None
-        return None if tag is None else task_of(self._ledger(tag))
+        return None if tag is None else self._ledger(tag).task()
 
     def newest_reference(self, store: str) -> str | None:
         """Look through all tags: a task's has its reference as its name."""
@@ -216,8 +161,8 @@ class MaasProvisioner:
         client has known the task for as long as a lost request may still take effect.
         """
         guard = guard or unguarded
-        ledger = self._ledger(self._existing(ref))
-        known = ref.phase or phase_of(ledger.tag.action)
+        ledger = self._existing(ref)
+        known = ref.phase or ledger.phase
         if left is not None:
             if ledger.unsent() and left >= self.settle:
                 self._driver.give_up(ledger, known, guard)
@@ -228,19 +173,19 @@ class MaasProvisioner:
             ledger.read()
             self._driver.rest(ledger)
         self._driver.keep(ledger, ledger.compare(COMPARE_EVERY), guard)
-        return task_of(ledger)
+        return ledger.task()
 
     def task_tree(self, ref: TaskRef, node: str | None = None) -> TaskTree:
         """Give a task with what MAAS's events say of each of its machines."""
-        ledger = self._ledger(self._existing(ref))
+        ledger = self._existing(ref)
         ledger.read_all()
         unsent = [name for name in ledger.unsent() if node in (None, name)]
-        return tree_of(ledger, node, self._waits(ledger, ledger.machines(unsent)))
+        return ledger.tree(node, self._waits(ledger, ledger.machines(unsent)))
 
     def evidence(self, ref: TaskRef, sent: Collection[str]) -> Evidence:
         """Collect what the events say of the nodes of a task, and how MAAS lists these machines now (rules 13, 14)."""
         try:
-            ledger = self._ledger(self._existing(ref))
+            ledger = self._existing(ref)
         except TaskNotFound:
             log.warning("task %s is gone: only the machines can tell what it did", ref.id)
             listed = by_name(self._api.machines_of("hostname", sent))
@@ -286,16 +231,9 @@ class MaasProvisioner:
         """Return the lock of those who deploy for this account, whatever their site's part of MAAS."""
         return locks(f"maas:{self.url}:{self._api.account}")
 
-    def _machines_of(self, design: Design) -> dict[str, list[Machine]]:
-        """Return the machines of a design by name, as they were at most some seconds ago."""
-        if self._seen is None or self._seen[1] != design.digest or self._clock() - self._seen[0] > _FRESH:
-            found = by_name(self._api.machines_of("hostname", design.nodes))
-            self._seen = (self._clock(), design.digest, {name: found[name] for name in design.nodes if name in found})
-        return self._seen[2]
-
     def _waits(self, ledger: Ledger, machines: Mapping[str, Machine]) -> dict[str, str]:
         """Return what those machines wait for that were not acted on yet."""
-        phase = phase_of(ledger.tag.action)
+        phase = ledger.phase
         steps = {
             name: next_step(phase, machines[name], ledger.progress(name), self._api.account)
             for name in ledger.unsent()
@@ -308,24 +246,16 @@ class MaasProvisioner:
             waits |= {name: f"{name} waits for its turn: {limit}" for name in turns}
         return waits
 
-    def _site_check(self, design: DesignSource) -> Settled:
-        """Say whether the account, the machines' names and the images are as a design needs them."""
-        self.check()
-        validation = self.validate_design(design)
-        return Settled(validation.valid, "" if validation.valid else validation.reasons())
-
-    def _existing(self, ref: TaskRef) -> TaskTag:
+    def _existing(self, ref: TaskRef) -> Ledger:
         tag = self._api.task(ref.id) if is_tag_name(ref.id) else None
         if tag is None:
             self._ledgers.pop(ref.id, None)
             if is_tag_name(ref.id):
                 self._api.confirm_gone(ref.id)
             raise TaskNotFound(f"tag {ref.id}", status=404)
-        if tag.reference != ref.id or (ref.phase is not None and tag.action != ACTIONS[ref.phase]):
-            raise ProvisionerProtocolError(f"the answer for task {ref.id} is about {tag.reference}, {tag.action}")
-        if ref.reference is not None and tag.reference != ref.reference:
-            raise ProvisionerProtocolError(f"task {ref.id} should have reference {ref.reference}")
-        return tag
+        ledger = self._ledger(tag)
+        ledger.require(ref)
+        return ledger
 
     def _ledger(self, tag: TaskTag) -> Ledger:
         """Return what is known of a task, just read."""
@@ -335,3 +265,8 @@ class MaasProvisioner:
         ledger.tag = tag
         ledger.read()
         return ledger
+
+
+def _require_tag_name(reference: str) -> None:
+    if not is_tag_name(reference):
+        raise SubmissionRefused("a reference must be what MAAS takes as a tag: letters, digits, - and _")

@@ -28,14 +28,12 @@ from provisioner_client.factory import ProvisionerFactory
 from provisioner_client.http_settings import HttpSettings, RetryPolicy, Timeouts
 from provisioner_client.ironic.connection import ironic_api
 from provisioner_client.ironic.provisioner import IronicProvisioner
-from provisioner_client.ironic.site import IronicSite, SiteSettings
 from provisioner_client.ironic.tasks.driver import TaskSettings as IronicTaskSettings
 from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.maas.tasks.driver import TaskSettings
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskRef, TaskState
 from provisioner_client.redacting import Observer, Redact, nothing_is_secret
-from provisioner_client.site_documents import DesignReader
 from strategy_lib.phase import Phase
 from tests.contract.in_use import BACKEND, DESIGNS, IMAGE, LISTEN, SECONDS, URL, client_in_use
 from tests.contract.ironic import SITE, ContractIronic
@@ -212,9 +210,7 @@ def connect(request: pytest.FixtureRequest, backend: str) -> Iterator[Connect]:
     ) -> Provisioner:
         api = ironic_api(connection, redact)
         api.http.retry, api.http.timeouts = _IMPATIENT, _timeouts(read_timeout)
-        designs = DesignReader()
-        tasks = IronicTaskSettings(settle=settle, first_look=0.01)
-        return IronicProvisioner(IronicSite(api, designs, SiteSettings()), designs, tasks)
+        return IronicProvisioner(api, IronicTaskSettings(settle=settle, first_look=0.01))
 
     def build(url: str, observer: Observer | None = None, **options: Any) -> Provisioner:
         def impatient(connection: ConnectionValues, redact: Redact, context_marker: str | None) -> Provisioner:

@@ -33,13 +33,11 @@ from provisioner_client.connection import ConnectionValues
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.ironic.connection import ironic_api
 from provisioner_client.ironic.provisioner import IronicProvisioner
-from provisioner_client.ironic.site import IronicSite, SiteSettings
 from provisioner_client.ironic.tasks.driver import TaskSettings
 from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.protocol import Provisioner, ProvisionerTask
 from provisioner_client.redacting import nothing_is_secret
-from provisioner_client.site_documents import DesignReader
 from provisioner_client.tokens import StaticToken
 
 URL = os.environ.get("CONTRACT_URL", "")
@@ -93,9 +91,7 @@ def client_in_use() -> Provisioner:
     if BACKEND == "ironic":
         values = ConnectionValues("ironic", "contract", URL, login=os.environ.get("CONTRACT_LOGIN", ""))
         values = replace(values, password=os.environ.get("CONTRACT_PASSWORD", ""), extra={"resource_class": _CLASS})
-        designs = DesignReader()
-        site = IronicSite(ironic_api(values, nothing_is_secret), designs, SiteSettings())
-        return _IronicInUse(site, designs, TaskSettings())
+        return _IronicInUse(ironic_api(values, nothing_is_secret), TaskSettings())
     if BACKEND == "maas":
         return _MaasInUse(URL, ApiKey.parse(_KEY), pool=_POOL, tag=_TAG)
     return _DrydockInUse(URL, StaticToken(_TOKEN) if _TOKEN else None)

@@ -15,11 +15,9 @@ from provisioner_client.connection import ConnectionValues
 from provisioner_client.designs import DesignSource
 from provisioner_client.ironic.connection import ironic_api
 from provisioner_client.ironic.provisioner import IronicProvisioner
-from provisioner_client.ironic.site import IronicSite, SiteSettings
 from provisioner_client.ironic.tasks.driver import TaskSettings
 from provisioner_client.protocol import ProvisionerTask, TaskRef, TaskState
 from provisioner_client.redacting import nothing_is_secret
-from provisioner_client.site_documents import DesignReader
 from tests.support.embedded_ironic import EmbeddedIronic
 
 DRIVER = "slipway"
@@ -123,9 +121,8 @@ class IronicTestSite:
             password=self.ironic.password,
             extra={"resource_class": self.name, "read_timeout": 5},
         )
-        designs = DesignReader()
-        site = IronicSite(ironic_api(values, nothing_is_secret), designs, SiteSettings())
-        return IronicProvisioner(site, designs, TaskSettings(settle=settle, first_look=0.05, **settings))
+        tasks = TaskSettings(settle=settle, first_look=0.05, **settings)
+        return IronicProvisioner(ironic_api(values, nothing_is_secret), tasks)
 
 
 def finish(client: IronicProvisioner, reference: str, design: DesignSource | None = None) -> ProvisionerTask:

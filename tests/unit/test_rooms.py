@@ -59,8 +59,8 @@ FLOORS = {
     "provisioner_client": (
         "factory",
         "drydock ironic maas",
-        "site_documents tokens",
-        "connection http_session ironic_server piecewise",
+        "piecewise tokens",
+        "connection http_session ironic_server site_documents",
         "http_errors http_settings shared_lists",
         "redacting simulator",
         "node_agent protocol",

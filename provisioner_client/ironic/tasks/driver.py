@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from design_rendering.kinds.slipway_nodes import SlipwayNode
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
+from provisioner_client.ironic.api import IronicApi
 from provisioner_client.ironic.deploy_info import configdrive_of, instance_info_of, kept_by_rebuild, rebuild_of
-from provisioner_client.ironic.inventory import labels_data
+from provisioner_client.ironic.inventory import LabelWords, labels_data
 from provisioner_client.ironic.node import CLEAN_FAILURE, LABELS, MARK, REBUILD, Mark, Node, claim_of, read_time
-from provisioner_client.ironic.site import IronicSite
 from provisioner_client.ironic.tasks.next_step import (
     NOTHING_ON_IT,
     TRANSIENT,
@@ -45,7 +45,7 @@ Nodes = Callable[[], Mapping[str, SlipwayNode]]
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """How nodes are acted on, and how patiently.
+    """How nodes are acted on, how patiently, and what they are to designs.
 
     Parameters
     ----------
@@ -53,12 +53,19 @@ class TaskSettings:
     inspect : nodes are inspected before they are made available.
     settle : seconds for which a request whose answer was lost may still take effect.
     first_look : seconds before the first look at nodes that cannot be marked yet; each further wait is twice as long.
+    words : where their labels and racks stand.
+    image, checksum : for nodes whose design has no image.
+    asked_by : who asks, for the name of a shared list.
     """
 
     parallel: int = 50
     inspect: bool = False
     settle: float = 120.0
     first_look: float = 1.0
+    words: LabelWords = field(default_factory=LabelWords)
+    image: str = ""
+    checksum: str = ""
+    asked_by: str = ""
 
 
 @dataclass(slots=True)
@@ -88,12 +95,12 @@ class Driver:
 
     Parameters
     ----------
-    site, settings : see there.
+    api, settings : of the site.
     now : seconds since any moment.
     """
 
-    def __init__(self, site: IronicSite, settings: TaskSettings, now: Callable[[], float]) -> None:
-        self._api, self._site, self.settings, self.now = site.api, site.settings, settings, now
+    def __init__(self, api: IronicApi, settings: TaskSettings, now: Callable[[], float]) -> None:
+        self._api, self.settings, self.now = api, settings, now
         self._doubts = Doubts(settings.settle, now)
         # For these this client knows that what their marks say was not sent, or was refused.
         self._untaken: set[tuple[str, str]] = set()
@@ -224,7 +231,7 @@ class Driver:
                 )
             config = configdrive_of(made)
             more = {} if config is None else {"configdrive": config}
-            info = instance_info_of(made, self._site.image, self._site.checksum)
+            info = instance_info_of(made, self.settings.image, self.settings.checksum)
             operations.append(_add("/instance_info", info))
             if target == "active":
                 operations.append(_add("/instance_uuid", claim_of(work.reference, node.name)))

@@ -5,47 +5,67 @@ All of it is in the nodes as they are now: their states and their marks. A node 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from provisioner_client.http_errors import one_line
 from provisioner_client.ironic.api import HistoryEvent
-from provisioner_client.ironic.node import Node, read_time
-from provisioner_client.ironic.tasks.next_step import Act, is_changed, is_told, next_step, own_mark
-from provisioner_client.piecewise import told
-from provisioner_client.protocol import REFERENCE, ProvisionerTask, TaskMessage, TaskTree
+from provisioner_client.ironic.node import Mark, Node, read_time
+from provisioner_client.ironic.tasks.next_step import Act, is_changed, is_told, next_step, own_mark, with_mark
+from provisioner_client.piecewise.told import PiecewiseTask, evidence_from
+from provisioner_client.protocol import REFERENCE, TaskMessage
 from strategy_lib.outcome import Evidence, Lister
 from strategy_lib.phase import Phase
 
 NOTHING: Final = "nothing was done"
 
 
-def verdicts(phase: Phase, reference: str, nodes: Collection[Node]) -> dict[str, tuple[bool | None, str]]:
-    """Return for each node with the task's mark whether it came to what was asked for, and why not.
+class MarkedNodes(PiecewiseTask):
+    """A task, as those of some nodes say that have its mark or its claim.
 
-    While a request may be under way that was not taken yet, its state says nothing.
+    Parameters
+    ----------
+    reference : the task's.
+    nodes : as they are now.
     """
-    found: dict[str, tuple[bool | None, str]] = {}
-    for node in nodes:
-        mark = own_mark(node, reference)
-        if mark is not None:
-            step = next_step(phase, node, reference)
-            is_over = step.act is Act.SETTLE and (not mark.step or is_told(node, mark))
-            found[node.name] = (step.ok, step.why) if is_over else (None, "")
-    return found
 
+    def __init__(self, reference: str, nodes: Iterable[Node]) -> None:
+        self.histories: Mapping[str, Sequence[HistoryEvent]] = {}
+        """What Ironic has noted of nodes, as far as that was asked for."""
+        self.marks: dict[str, Mark] = {}
+        self.nodes: dict[str, Node] = {}
+        for node in (with_mark(one, reference) for one in nodes):
+            if (mark := own_mark(node, reference)) is not None:
+                self.nodes[node.name], self.marks[node.name] = node, mark
+        super().__init__(reference, next((mark.action for mark in self.marks.values()), ""))
 
-def is_begun(reference: str, nodes: Collection[Node]) -> bool:
-    """Whether anything was done to any node, or settled."""
-    marks = [mark for node in nodes if (mark := own_mark(node, reference)) is not None]
-    return any(mark.step or mark.ok is not None for mark in marks)
+    def verdicts(self) -> dict[str, tuple[bool | None, str]]:
+        """Return for each node whether it came to what was asked for, and why not.
 
+        While a request may be under way that was not taken yet, its state says nothing.
+        """
+        found: dict[str, tuple[bool | None, str]] = {}
+        phase = self.phase if self.marks else Phase.DESTROY
+        for name, mark in self.marks.items():
+            step = next_step(phase, self.nodes[name], self.reference)
+            is_over = step.act is Act.SETTLE and (not mark.step or is_told(self.nodes[name], mark))
+            found[name] = (step.ok, step.why) if is_over else (None, "")
+        return found
 
-def task_of(action: str, reference: str, nodes: Collection[Node]) -> ProvisionerTask:
-    """Return the task; its lists are empty until it is over."""
-    found = verdicts(told.phase_of(action), reference, nodes)
-    over = all(ok is not None for ok, _ in found.values())
-    return told.task_of(reference, action, found, over=over, is_begun=is_begun(reference, nodes))
+    def is_begun(self, node: str | None = None) -> bool:
+        """Whether anything was done to this node; None: to any, or settled."""
+        if node is not None:
+            return bool(self.marks[node].step)
+        return any(mark.step or mark.ok is not None for mark in self.marks.values())
+
+    def noted(self, node: str) -> Sequence[TaskMessage]:
+        """Return what Ironic's history says of a node since the task has it."""
+        since = read_time(self.marks[node].at)
+        return [
+            TaskMessage(f"{event.kind}: {event.text}", event.is_error, node, event.at.isoformat())
+            for event in self.histories.get(node, ())
+            if event.at is not None and since is not None and event.at >= since
+        ]
 
 
 def evidence_of(
@@ -64,8 +84,7 @@ def evidence_of(
     waits : what nodes wait for that are not over.
     limits : what the site's part of Ironic is, for a message.
     """
-    found = verdicts(phase, reference, nodes.values())
-    over = all(ok is not None for ok, _ in found.values())
+    found = MarkedNodes(reference, nodes.values()).verdicts()
     messages = {name: text for name, (_, text) in found.items() if name in sent and text} | dict(waits)
     for name in set(sent) - found.keys():
         ok, why = _not_begun(phase, reference, name, nodes.get(name), limits)
@@ -80,20 +99,7 @@ def evidence_of(
     }
     condition = {name: node.condition for name, node in shown.items()}
     words = {name: node.shown for name, node in shown.items()}
-    return told.evidence_of(found, condition, words, messages, {}, Lister.IRONIC, over=over)
-
-
-def part_of(reference: str, node: Node, ok: bool | None, why: str, events: Sequence[HistoryEvent]) -> TaskTree:
-    """Return what a task does to one node, with what Ironic has noted of that."""
-    mark = own_mark(node, reference)
-    since = read_time(mark.at) if mark is not None else None
-    said = [
-        TaskMessage(f"{event.kind}: {event.text}", event.is_error, node.name, event.at.isoformat())
-        for event in events
-        if event.at is not None and since is not None and event.at >= since
-    ]
-    root = (reference, "" if mark is None else mark.action)
-    return told.part_of(root, node.name, ok, why, said, is_begun=mark is not None and bool(mark.step))
+    return evidence_from(found, condition, words, messages, {}, Lister.IRONIC)
 
 
 def _not_begun(phase: Phase, reference: str, name: str, node: Node | None, limits: str) -> tuple[bool | None, str]:

@@ -10,8 +10,8 @@ from design_rendering.kinds.slipway_nodes import SlipwayNode
 from provisioner_client.designs import DesignSource
 from provisioner_client.errors import ProvisionerError, ProvisionerRefused, SubmissionRefused, SubmissionUncertain
 from provisioner_client.http_settings import growing_delays
+from provisioner_client.ironic.api import IronicApi
 from provisioner_client.ironic.node import Node
-from provisioner_client.ironic.site import IronicSite
 from provisioner_client.ironic.tasks.driver import Driver, Work
 from provisioner_client.ironic.tasks.next_step import Act, own_mark, with_mark
 from provisioner_client.site_documents import DesignReader
@@ -27,13 +27,21 @@ class Submission:
 
     Parameters
     ----------
-    site, driver, designs : the site's.
+    api, driver, designs : the site's.
+    enroll : has Ironic know a node of the design.
     sleep : waits for so many seconds.
     """
 
-    def __init__(self, site: IronicSite, driver: Driver, designs: DesignReader, sleep: Callable[[float], None]) -> None:
-        self._site, self._api = site, site.api
-        self._driver, self._designs, self._sleep = driver, designs, sleep
+    def __init__(
+        self,
+        api: IronicApi,
+        driver: Driver,
+        designs: DesignReader,
+        sleep: Callable[[float], None],
+        enroll: Callable[[SlipwayNode], Node],
+    ) -> None:
+        self._api, self._driver, self._designs = api, driver, designs
+        self._sleep, self._enroll = sleep, enroll
 
     def of_nodes(
         self, phase: Phase, source: DesignSource, names: Sequence[str], reference: str, guard: Callable[[], None]
@@ -110,7 +118,7 @@ class Submission:
         """Have Ironic know a node of the design, where that says so; None: the answer was lost, the next look tells."""
         work.guard()
         try:
-            return self._site.enroll(node)
+            return self._enroll(node)
         except ProvisionerError as trouble:
             if trouble.is_of_all or isinstance(trouble, ProvisionerRefused):
                 raise

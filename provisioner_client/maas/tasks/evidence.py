@@ -1,4 +1,4 @@
-"""What is told of a task of MAAS, in the values of the protocol: the task, its tree, and the evidence (rule 13)."""
+"""What MAAS's events, machines and scripts prove of a task's nodes (rule 13)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from provisioner_client.http_errors import one_line
 from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.machine import Machine, Status
 from provisioner_client.maas.tasks.ledger import Ledger
-from provisioner_client.maas.tasks.progress import ABORTED, messages_of
-from provisioner_client.piecewise import told
-from provisioner_client.protocol import ProvisionerTask, TaskTree
+from provisioner_client.maas.tasks.progress import ABORTED
+from provisioner_client.piecewise.told import evidence_from
 from strategy_lib.goals.node_errors import join_messages
 from strategy_lib.outcome import Evidence, Lister
 
@@ -33,41 +32,6 @@ KINDS_OF_STATUS: Final[Mapping[Status, tuple[str, ...]]] = {
 """Whose results say why a machine has a status that it had before our task."""
 _ABORTED: Final = "aborted"
 _BAD: Final = ("failed", "timed out", "degraded", _ABORTED)
-
-
-def verdicts(ledger: Ledger) -> dict[str, tuple[bool | None, str]]:
-    """Return for each node whether it came to what was asked for (None: it is not over), and why not."""
-    tag = ledger.tag
-    found: dict[str, tuple[bool | None, str]] = {}
-    for name in dict.fromkeys([*tag.orders, *tag.settled]):
-        known, settled = ledger.progress(name), tag.settled.get(name)
-        if known.ended:
-            # What MAAS answered says more than its events, where these do not say why.
-            is_told = known.unexplained and settled is not None and settled.is_over and not settled.ok
-            found[name] = (known.ok, settled.why if settled is not None and is_told else known.why)
-        elif settled is not None and (settled.is_over or not known.sent):
-            found[name] = (settled.ok, settled.why)
-        else:
-            unknown = "a status that this version of Slipway does not know, and waits for"
-            found[name] = (None, f"{name} is {known.waits_at} in MAAS, {unknown}" if known.waits_at else "")
-    return found
-
-
-def task_of(ledger: Ledger) -> ProvisionerTask:
-    """Return the task; its lists are empty until it is over."""
-    tag = ledger.tag
-    over, is_begun = ledger.is_over(), ledger.is_begun()
-    return told.task_of(tag.reference, tag.action, verdicts(ledger), over=over, is_begun=is_begun)
-
-
-def tree_of(ledger: Ledger, node: str | None, waits: Mapping[str, str]) -> TaskTree:
-    """Return the task with one below it for each machine, or for one machine: its events.
-
-    `waits` says what machines wait for that were not acted on yet, by the name of the node.
-    """
-    return told.tree_of(
-        task_of(ledger), verdicts(ledger), node, waits, lambda name, ok, why: _below(ledger, name, ok, why)
-    )
 
 
 def evidence_of(
@@ -94,7 +58,7 @@ def evidence_of(
     words = {name: machine.shown_to(account) for name, machine in listed.items()}
     if ledger is None:
         return Evidence(over=True, condition=condition, status_names=words, listed=True, lister=Lister.MAAS)
-    over, found = ledger.is_over(), verdicts(ledger)
+    found = ledger.verdicts()
     messages = {name: text for name, (_, text) in found.items() if name in sent and text}
     messages |= {name: text for name, text in (waits or {}).items() if name in found and found[name][0] is None}
     spoilt: dict[str, str] = {}
@@ -122,13 +86,13 @@ def evidence_of(
         joined = join_messages(text for text in (messages.get(name, ""), more) if text)
         if "\n" in joined:
             texts[name] = joined
-    return told.evidence_of(found, condition, words, messages, texts, Lister.MAAS, over=over)
+    return evidence_from(found, condition, words, messages, texts, Lister.MAAS)
 
 
 def reasons(api: MaasApi, ledger: Ledger, sent: Collection[str], machines: Mapping[str, Machine]) -> dict[str, str]:
     """Return which scripts have failed on machines that failed, now or before our task, in MAAS's words."""
     told = {}
-    failed = [name for name, (ok, _) in verdicts(ledger).items() if ok is False and name in sent]
+    failed = [name for name, (ok, _) in ledger.verdicts().items() if ok is False and name in sent]
     for name in failed[:_MOST_RESULTS]:
         kinds = _kinds(api, ledger, name, machines.get(name))
         if not kinds:
@@ -152,13 +116,6 @@ def _kinds(api: MaasApi, ledger: Ledger, name: str, machine: Machine | None) -> 
     if machine.status is None:
         return ()
     return KINDS_OF_STATUS.get(machine.status, ())
-
-
-def _below(ledger: Ledger, name: str, ok: bool | None, why: str) -> TaskTree:
-    tag, known = ledger.tag, ledger.progress(name)
-    events = ledger.own_events(name)
-    said = messages_of(name, known, events)
-    return told.part_of((tag.reference, tag.action), name, ok, why, said, is_begun=known.sent)
 
 
 def failed_scripts(api: MaasApi, system_id: str, kinds: Sequence[str]) -> str:

@@ -9,9 +9,16 @@ from typing import Final
 from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.events import Event
 from provisioner_client.maas.machine import Machine
-from provisioner_client.maas.tasks.progress import Progress, events_of_task, progress_by_status, progress_of
+from provisioner_client.maas.tasks.progress import (
+    Progress,
+    events_of_task,
+    messages_of,
+    progress_by_status,
+    progress_of,
+)
 from provisioner_client.maas.tasks.task_tag import Settled, TaskTag
-from provisioner_client.protocol import ACTIONS
+from provisioner_client.piecewise.told import PiecewiseTask
+from provisioner_client.protocol import ACTIONS, TaskMessage
 from strategy_lib.phase import Phase
 
 OVERLAP: Final = 100
@@ -20,7 +27,7 @@ OVERLAP: Final = 100
 _NOTHING: Final = Progress()
 
 
-class Ledger:
+class Ledger(PiecewiseTask):
     """A task of named machines, as far as it is known.
 
     Parameters
@@ -31,6 +38,7 @@ class Ledger:
     """
 
     def __init__(self, api: MaasApi, tag: TaskTag, now: Callable[[], float]) -> None:
+        super().__init__(tag.reference, tag.action)
         self.tag = tag
         self.seen_at = now()
         self.strangers: set[str] = set()
@@ -56,9 +64,26 @@ class Ledger:
         order = self.tag.orders.get(name)
         return [] if order is None else self._events[order.system_id]
 
-    def own_events(self, name: str) -> Sequence[Event]:
-        """Return those of a machine's events that are of the task: none from after its end."""
-        return events_of_task(self.tag.action, self.tag.reference, self._api.account, self.events(name))
+    def noted(self, node: str) -> Sequence[TaskMessage]:
+        """Return what a machine's events say of the task: none from after its end."""
+        own = events_of_task(self.action, self.reference, self._api.account, self.events(node))
+        return messages_of(node, self.progress(node), own)
+
+    def verdicts(self) -> dict[str, tuple[bool | None, str]]:
+        """Return for each node whether it came to what was asked for (None: it is not over), and why not."""
+        found: dict[str, tuple[bool | None, str]] = {}
+        for name in dict.fromkeys([*self.tag.orders, *self.tag.settled]):
+            known, settled = self.progress(name), self.tag.settled.get(name)
+            if known.ended:
+                # What MAAS answered says more than its events, where these do not say why.
+                is_told = known.unexplained and settled is not None and settled.is_over and not settled.ok
+                found[name] = (known.ok, settled.why if settled is not None and is_told else known.why)
+            elif settled is not None and (settled.is_over or not known.sent):
+                found[name] = (settled.ok, settled.why)
+            else:
+                unknown = "a status that this version of Slipway does not know, and waits for"
+                found[name] = (None, f"{name} is {known.waits_at} in MAAS, {unknown}" if known.waits_at else "")
+        return found
 
     def machines(self, names: Collection[str]) -> dict[str, Machine]:
         """Return the machines of these nodes as they are now, which the site still has. Raises `ProvisionerError`."""
@@ -73,8 +98,10 @@ class Ledger:
         """Whether every node was settled, or has come to its end."""
         return next(self._open(), None) is None
 
-    def is_begun(self) -> bool:
-        """Whether anything was done to any node, or settled."""
+    def is_begun(self, node: str | None = None) -> bool:
+        """Whether anything was done to this node; None: to any, or settled."""
+        if node is not None:
+            return self.progress(node).sent
         return bool(self.tag.settled) or any(one.sent or one.acquired for one in self._known.values())
 
     def read(self) -> None:

@@ -61,12 +61,13 @@ class Submission:
         self._sleep, self._now = sleep, now
         self._older_tags: set[str] = set()
 
-    def of_site(self, phase: Phase, check: Callable[[], Settled], reference: str, guard: Callable[[], None]) -> TaskTag:
-        """Make a task of the whole site, which is over as soon as it is there: `check` says what came of it."""
+    def of_site(self, phase: Phase, look: Callable[[], str], reference: str, guard: Callable[[], None]) -> TaskTag:
+        """Make a task of the whole site, which is over as soon as it is there: `look` says why it fails, or ""."""
         tag = self._known(reference)
         if tag is None:
-            said = {"": check()}
-            tag = self._make(TaskTag(reference, ACTIONS[phase], "", 0, {}, said, self._api.limits), guard)
+            why = look()
+            settled = {"": Settled(not why, why)}
+            tag = self._make(TaskTag(reference, ACTIONS[phase], "", 0, {}, settled, self._api.limits), guard)
             self._sweep_site(reference, guard)
         return _checked(tag, phase)
 

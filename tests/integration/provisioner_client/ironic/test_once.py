@@ -68,7 +68,7 @@ class Mortal:
     sent: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        api: Any = self.client.site.api
+        api: Any = self.client.api
         for name in ("patch", "provision"):
             setattr(api, name, self._counted(name, getattr(api, name)))
 

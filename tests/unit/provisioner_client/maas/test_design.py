@@ -6,9 +6,9 @@ import pytest
 
 from provisioner_client.designs import DesignSource
 from provisioner_client.errors import DesignUnreadable
-from provisioner_client.maas.design import full_image, validation_of
+from provisioner_client.maas.design import full_image, lacks
 from provisioner_client.maas.machine import Machine, Status
-from provisioner_client.site_documents import read_design
+from provisioner_client.site_documents import read_design, validation_of
 
 HEAD = "metadata: {schema: metadata/Document/v1, name: %s, layeringDefinition: {abstract: false, layer: site}}"
 IMAGES = [{"name": "ubuntu/noble", "architecture": "amd64/ga-24.04"}, {"name": "golden"}]
@@ -24,7 +24,7 @@ def machine(name: str, system_id: str) -> Machine:
 
 def said_of(text: str, *machines: Machine, default_image: str = "") -> tuple[bool, str]:
     design = read_design(DesignSource("address", lambda: text))
-    validation = validation_of(design, machines, IMAGES, "pool north", default_image)
+    validation = validation_of(design, lambda: lacks(design.nodes, machines, IMAGES, "pool north", default_image))
     return validation.valid, validation.reasons()
 
 
@@ -50,7 +50,8 @@ def test_an_image_has_a_short_name_and_a_whole_one_which_is_sent(image: str, ful
 def test_a_short_name_that_two_images_have_is_not_clear() -> None:
     two = [*IMAGES, {"name": "centos/noble"}]
     design = read_design(DesignSource("address", lambda: node("w1", "{image: noble}")))
-    said = validation_of(design, [machine("w1", "a")], two, "pool north").reasons()
+    lacking = lacks(design.nodes, [machine("w1", "a")], two, "pool north")
+    said = validation_of(design, lambda: lacking).reasons()
     assert "MAAS has 2 images 'noble' for w1: say centos/noble or ubuntu/noble" in said
     assert full_image("noble", two) == "noble"
     assert full_image("", two) == ""
