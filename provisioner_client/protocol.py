@@ -30,6 +30,13 @@ ACTIONS: Final[Mapping[Phase, str]] = {
     Phase.RELABEL: "relabel_nodes",
 }
 """The word for what is asked of a provisioner, as a task shows it: Drydock's own, and ours where MAAS has none."""
+ON_ITS_WAY: Final = frozenset(
+    {
+        *(NodeCondition.COMMISSIONING, NodeCondition.TESTING, NodeCondition.DEPLOYING, NodeCondition.RELEASING),
+        NodeCondition.RESCUE,
+    }
+)
+"""The conditions from which a provisioner itself brings a node to another; it may also stay in rescue mode."""
 LONG_AGO: Final = math.inf
 """The age of a request that can have no effect any more, except one that can be seen already."""
 

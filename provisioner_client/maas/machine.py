@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.http_errors import one_line
-from provisioner_client.protocol import NO_ADDRESSES, ListedNode, size_of
+from provisioner_client.protocol import NO_ADDRESSES, ON_ITS_WAY, ListedNode, size_of
 from strategy_lib.outcome import MAAS_WORDS, OWNED_BY, NodeCondition
 
 
@@ -51,33 +51,15 @@ class Status(IntEnum):
 STATUS_NAMES: Final[Mapping[str, Status]] = {status.name.lower().replace("_", " "): status for status in Status}
 """By the names that events have, in lower case."""
 
+_CONDITIONS: Final = {status: MAAS_WORDS[word] for word, status in STATUS_NAMES.items()}
+
 TRANSIENT: Final = frozenset(
-    {
-        Status.COMMISSIONING,
-        Status.TESTING,
-        Status.DEPLOYING,
-        Status.RELEASING,
-        Status.DISK_ERASING,
-        Status.ENTERING_RESCUE_MODE,
-        Status.EXITING_RESCUE_MODE,
-    }
+    status for status in Status if _CONDITIONS[status] in ON_ITS_WAY and status is not Status.RESCUE_MODE
 )
 """What MAAS itself ends, most of it within a time limit of its own."""
 
-FAILED: Final = frozenset(
-    {
-        Status.FAILED_COMMISSIONING,
-        Status.FAILED_TESTING,
-        Status.FAILED_DEPLOYMENT,
-        Status.RELEASING_FAILED,
-        Status.FAILED_DISK_ERASING,
-        Status.FAILED_TO_ENTER_RESCUE_MODE,
-        Status.FAILED_TO_EXIT_RESCUE_MODE,
-    }
-)
+FAILED: Final = frozenset(status for status in Status if "FAILED" in status.name)
 """Whose names say that something failed."""
-
-_CONDITIONS: Final = {status: MAAS_WORDS[word] for word, status in STATUS_NAMES.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from provisioner_client.ironic.node import CLEAN_FAILURE, REBUILD, Mark, Node, claim_of
-from provisioner_client.protocol import ACTIONS
+from provisioner_client.protocol import ACTIONS, ON_ITS_WAY
 from strategy_lib.outcome import IRONIC_WORDS, OWNED_BY
 from strategy_lib.phase import Phase
 
@@ -41,11 +41,7 @@ class NextStep:
 
 
 TRANSIENT: Final = frozenset(
-    {
-        *("verifying", "inspecting", "inspect wait", "adopting", "deploying", "wait call-back", "deploy hold"),
-        *("deleting", "cleaning", "clean wait", "clean hold", "servicing", "service wait", "service hold"),
-        *("rescuing", "rescue wait", "unrescuing"),
-    }
+    state for state, condition in IRONIC_WORDS.items() if condition in ON_ITS_WAY and state != "rescue"
 )
 """What Ironic itself ends, most of it within a time limit of its own."""
 _FAILURES: Final[Mapping[str, frozenset[str]]] = {

@@ -9,13 +9,7 @@ from typing import Final
 from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.events import Event
 from provisioner_client.maas.machine import Machine
-from provisioner_client.maas.tasks.progress import (
-    Progress,
-    events_of_task,
-    messages_of,
-    progress_by_status,
-    progress_of,
-)
+from provisioner_client.maas.tasks.progress import Progress, events_of_task, progress_by_status, progress_of
 from provisioner_client.maas.tasks.task_tag import Settled, TaskTag
 from provisioner_client.piecewise.told import PiecewiseTask
 from provisioner_client.protocol import ACTIONS, TaskMessage
@@ -67,7 +61,7 @@ class Ledger(PiecewiseTask):
     def noted(self, node: str) -> Sequence[TaskMessage]:
         """Return what a machine's events say of the task: none from after its end."""
         own = events_of_task(self.action, self.reference, self._api.account, self.events(node))
-        return messages_of(node, self.progress(node), own)
+        return [TaskMessage(event.said, event.is_trouble, node, event.created or None) for event in own]
 
     def verdicts(self) -> dict[str, tuple[bool | None, str]]:
         """Return for each node whether it came to what was asked for (None: it is not over), and why not."""

@@ -12,7 +12,6 @@ from typing import Final
 
 from provisioner_client.maas.events import ACQUIRE, COMMISSION, DEPLOY, MARKED_BROKEN, RELEASE, Event
 from provisioner_client.maas.machine import FAILED, STATUS_NAMES, Machine, SetUp, Status, find_set_up
-from provisioner_client.protocol import TaskMessage
 
 _REQUESTS: Final[Mapping[str, tuple[str, ...]]] = {
     "prepare_nodes": (COMMISSION,),
@@ -186,11 +185,3 @@ def progress_by_status(action: str, known: Progress, machine: Machine) -> Progre
     if ok or reverted:
         return ended if ok else replace(ended, why=ABORTED)
     return _failed(ended, status, machine.shown, "")
-
-
-def messages_of(name: str, progress: Progress, events: Sequence[Event]) -> tuple[TaskMessage, ...]:
-    """Return what the ledger says of a machine as messages; what says why it failed is an error."""
-    told = [TaskMessage(event.said, event.is_trouble, name, event.created or None) for event in events]
-    if progress.why and not any(message.error for message in told):
-        told.append(TaskMessage(progress.why, error=True, context=name, at=None))
-    return tuple(told)
