@@ -1,6 +1,6 @@
 """What Slipway needs of a provisioner: one small protocol and the values that pass through it.
 
-Backends (`drydock`, `maas`) stand beside it as equals and need not inherit from anything.
+Backends (`drydock`, `maas`, `ironic`) stand beside it as equals and need not inherit from anything.
 """
 
 from __future__ import annotations

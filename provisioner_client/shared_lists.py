@@ -118,19 +118,10 @@ def shared_nodes(
 
     def asked(seconds: float) -> str:
         with slow_answers(seconds):
-            return nodes_to_text(redacted_nodes(ask(), redact))
+            nodes = redacted_nodes(ask(), redact)
+        return msgspec.json.encode({name: node_to_data(node) for name, node in nodes.items()}).decode()
 
-    return nodes_from_text(lists.read(name, asked, timeout), names)
-
-
-def nodes_to_text(nodes: Mapping[str, ListedNode]) -> str:
-    """Return a list as a text."""
-    return msgspec.json.encode({name: node_to_data(node) for name, node in nodes.items()}).decode()
-
-
-def nodes_from_text(text: str, names: Collection[str] | None = None) -> dict[str, ListedNode]:
-    """Return the list of such a text, or of it these nodes."""
-    said: dict[str, dict[str, Any]] = msgspec.json.decode(text)
+    said: dict[str, dict[str, Any]] = msgspec.json.decode(lists.read(name, asked, timeout))
     return {name: node_from_data(name, said[name]) for name in (said if names is None else names) if name in said}
 
 

@@ -18,6 +18,7 @@ from provisioner_client.ironic.tasks.evidence import MarkedNodes, evidence_of
 from provisioner_client.ironic.tasks.next_step import Act, is_told, with_mark
 from provisioner_client.ironic.tasks.submission import Submission
 from provisioner_client.piecewise import told
+from provisioner_client.piecewise.provisioner import Request
 from provisioner_client.protocol import ACTIONS, ProvisionerTask, TaskRef, TaskTree, newest_reference, unguarded
 from provisioner_client.shared_lists import NOT_SHARED, Shared
 from strategy_lib.outcome import Evidence
@@ -48,20 +49,12 @@ class IronicProvisioner(IronicSite):
         # A look at the whole site leaves no trace in Ironic: who needs its result looks again.
         self._looks: dict[str, ProvisionerTask] = {}
 
-    def _submit_nodes(
-        self,
-        phase: Phase,
-        design: DesignSource,
-        names: Sequence[str],
-        reference: str,
-        guard: Callable[[], None],
-        sent_ago: float | None,
-    ) -> None:
-        self._sources[reference] = design
-        self._names[reference] = self._submission.of_nodes(phase, design, names, reference, guard)
+    def _submit_nodes(self, request: Request, names: Sequence[str]) -> None:
+        self._sources[request.reference] = request.design
+        self._names[request.reference] = self._submission.of_nodes(request, names)
 
-    def _submit_site(self, phase: Phase, design: DesignSource, reference: str, guard: Callable[[], None]) -> None:
-        self._looks[reference] = self._look(phase, design, reference)
+    def _submit_site(self, request: Request) -> None:
+        self._looks[request.reference] = self._look(request.phase, request.design, request.reference)
 
     def find(self, reference: str) -> ProvisionerTask | None:
         """Look for marks and claims through all of the site's nodes."""

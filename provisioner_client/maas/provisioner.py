@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from provisioner_client.designs import DesignMessage, DesignSource
-from provisioner_client.errors import ProvisionerError, SubmissionRefused, TaskNotFound
+from provisioner_client.designs import DesignMessage
+from provisioner_client.errors import ProvisionerError, TaskNotFound
 from provisioner_client.http_session import HttpSession
 from provisioner_client.http_settings import AS_SHIPPED, HttpSettings, checked_url, identity_of
 from provisioner_client.maas.api import PATH, MaasApi, is_maas
@@ -28,7 +28,7 @@ from provisioner_client.maas.tasks.machine_acts import DeployTurn, power_on
 from provisioner_client.maas.tasks.next_step import Act, next_step
 from provisioner_client.maas.tasks.submission import Submission
 from provisioner_client.maas.tasks.task_tag import TaskTag, is_tag_name
-from provisioner_client.piecewise.provisioner import PiecewiseProvisioner
+from provisioner_client.piecewise.provisioner import PiecewiseProvisioner, Request
 from provisioner_client.protocol import (
     ListedNode,
     NodeChanges,
@@ -123,21 +123,11 @@ class MaasProvisioner(PiecewiseProvisioner[list[Machine]]):
         found = by_name(self._api.machines_of("hostname", names))
         return {name: found[name] for name in names if name in found}
 
-    def _submit_nodes(
-        self,
-        phase: Phase,
-        design: DesignSource,
-        names: Sequence[str],
-        reference: str,
-        guard: Callable[[], None],
-        sent_ago: float | None,
-    ) -> None:
-        _require_tag_name(reference)
-        self._ledgers[reference] = self._submission.of_nodes(phase, design, names, reference, guard, sent_ago)
+    def _submit_nodes(self, request: Request, names: Sequence[str]) -> None:
+        self._ledgers[request.reference] = self._submission.of_nodes(request, names)
 
-    def _submit_site(self, phase: Phase, design: DesignSource, reference: str, guard: Callable[[], None]) -> None:
-        _require_tag_name(reference)
-        self._submission.of_site(phase, lambda: self._hindrance(design), reference, guard)
+    def _submit_site(self, request: Request) -> None:
+        self._submission.of_site(request, lambda: self._hindrance(request.design))
 
     def find(self, reference: str) -> ProvisionerTask | None:
         """Look for the tag; that MAAS itself says that there is none is certain."""
@@ -265,8 +255,3 @@ class MaasProvisioner(PiecewiseProvisioner[list[Machine]]):
         ledger.tag = tag
         ledger.read()
         return ledger
-
-
-def _require_tag_name(reference: str) -> None:
-    if not is_tag_name(reference):
-        raise SubmissionRefused("a reference must be what MAAS takes as a tag: letters, digits, - and _")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from provisioner_client.designs import DesignMessage, DesignSource, DesignValidation
@@ -26,6 +27,17 @@ _FRESH: Final = 30.0
 
 FoundT = TypeVar("FoundT")
 """What a provisioner may have under one name: a node, or several machines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked for with a `submit`; the fields are those of that."""
+
+    phase: Phase
+    reference: str
+    design: DesignSource
+    guard: Callable[[], None]
+    sent_ago: float | None
 
 
 class PiecewiseProvisioner(ABC, Generic[FoundT]):
@@ -100,10 +112,11 @@ class PiecewiseProvisioner(ABC, Generic[FoundT]):
         if phase.is_of_nodes and not nodes:
             raise SubmissionRefused(f"{ACTIONS[phase]} must name its nodes: it is never sent for a whole site")
         self.check_names(nodes or ())
+        request = Request(phase, reference, design, guard or unguarded, sent_ago)
         if phase.is_of_nodes:
-            self._submit_nodes(phase, design, sorted(set(nodes or ())), reference, guard or unguarded, sent_ago)
+            self._submit_nodes(request, sorted(set(nodes or ())))
         else:
-            self._submit_site(phase, design, reference, guard or unguarded)
+            self._submit_site(request)
         return reference
 
     def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
@@ -111,19 +124,11 @@ class PiecewiseProvisioner(ABC, Generic[FoundT]):
         return False
 
     @abstractmethod
-    def _submit_nodes(
-        self,
-        phase: Phase,
-        design: DesignSource,
-        names: Sequence[str],
-        reference: str,
-        guard: Callable[[], None],
-        sent_ago: float | None,
-    ) -> None:
+    def _submit_nodes(self, request: Request, names: Sequence[str]) -> None:
         """Note a task at its nodes, and begin with it."""
 
     @abstractmethod
-    def _submit_site(self, phase: Phase, design: DesignSource, reference: str, guard: Callable[[], None]) -> None:
+    def _submit_site(self, request: Request) -> None:
         """Carry out a task of the whole site."""
 
     @abstractmethod

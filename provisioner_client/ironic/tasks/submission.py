@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from design_rendering.kinds.slipway_nodes import SlipwayNode
-from provisioner_client.designs import DesignSource
 from provisioner_client.errors import ProvisionerError, ProvisionerRefused, SubmissionRefused, SubmissionUncertain
 from provisioner_client.http_settings import growing_delays
 from provisioner_client.ironic.api import IronicApi
 from provisioner_client.ironic.node import Node
 from provisioner_client.ironic.tasks.driver import Driver, Work
 from provisioner_client.ironic.tasks.next_step import Act, own_mark, with_mark
+from provisioner_client.piecewise.provisioner import Request
 from provisioner_client.site_documents import DesignReader
 from strategy_lib.phase import Phase
 
@@ -43,9 +43,7 @@ class Submission:
         self._api, self._driver, self._designs = api, driver, designs
         self._sleep, self._enroll = sleep, enroll
 
-    def of_nodes(
-        self, phase: Phase, source: DesignSource, names: Sequence[str], reference: str, guard: Callable[[], None]
-    ) -> frozenset[str]:
+    def of_nodes(self, request: Request, names: Sequence[str]) -> frozenset[str]:
         """Mark these nodes, unless they are marked, and begin with as many as there are places for.
 
         A node that changes its state, or is locked, cannot be marked: it is waited for, as long as a lost request may
@@ -60,9 +58,10 @@ class Submission:
         ------
         SubmissionRefused : no node has it, and none will. SubmissionUncertain : it is not known of some.
         """
-        design = self._designs.for_task(phase, source)
+        phase, reference = request.phase, request.reference
+        design = self._designs.for_task(phase, request.design)
         listed = {node.name: with_mark(node, reference) for node in self._api.nodes()}
-        work = Work(phase, reference, lambda: design.nodes, guard, self._driver.places(listed.values()))
+        work = Work(phase, reference, lambda: design.nodes, request.guard, self._driver.places(listed.values()))
         work.looked_at = self._driver.now()
         delays = growing_delays(self._driver.settings.first_look, self._driver.settings.settle)
         marked: set[str] = set()

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from design_rendering.kinds.slipway_nodes import SlipwayNode
-from provisioner_client.designs import DesignSource
 from provisioner_client.errors import (
     AuthenticationFailed,
     ProvisionerError,
@@ -27,7 +26,8 @@ from provisioner_client.maas.design import full_image
 from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.tasks.driver import Driver
 from provisioner_client.maas.tasks.ledger import Ledger
-from provisioner_client.maas.tasks.task_tag import Order, Settled, TaskTag, is_of_other_store
+from provisioner_client.maas.tasks.task_tag import Order, Settled, TaskTag, is_of_other_store, is_tag_name
+from provisioner_client.piecewise.provisioner import Request
 from provisioner_client.protocol import ACTIONS, REFERENCE
 from provisioner_client.site_documents import NODE, DesignReader, by_name
 from strategy_lib.phase import Phase
@@ -61,31 +61,27 @@ class Submission:
         self._sleep, self._now = sleep, now
         self._older_tags: set[str] = set()
 
-    def of_site(self, phase: Phase, look: Callable[[], str], reference: str, guard: Callable[[], None]) -> TaskTag:
+    def of_site(self, request: Request, look: Callable[[], str]) -> TaskTag:
         """Make a task of the whole site, which is over as soon as it is there: `look` says why it fails, or ""."""
+        reference, action = request.reference, ACTIONS[request.phase]
+        _require_tag_name(reference)
         tag = self._known(reference)
         if tag is None:
             why = look()
             settled = {"": Settled(not why, why)}
-            tag = self._make(TaskTag(reference, ACTIONS[phase], "", 0, {}, settled, self._api.limits), guard)
-            self._sweep_site(reference, guard)
-        return _checked(tag, phase)
+            tag = self._make(TaskTag(reference, action, "", 0, {}, settled, self._api.limits), request.guard)
+            self._sweep_site(reference, request.guard)
+        return _checked(tag, request.phase)
 
-    def of_nodes(
-        self,
-        phase: Phase,
-        design: DesignSource,
-        names: Sequence[str],
-        reference: str,
-        guard: Callable[[], None],
-        sent_ago: float | None,
-    ) -> Ledger:
+    def of_nodes(self, request: Request, names: Sequence[str]) -> Ledger:
         """Make a task of these nodes, or join it, and give each machine its turn.
 
         Deploys for which there is no place stay unsent, as does what waits for MAAS.
         """
+        phase, reference, sent_ago = request.phase, request.reference, request.sent_ago
+        _require_tag_name(reference)
         found = None if sent_ago is None else self._known(reference)
-        tag = _checked(found or self._make(self._planned(phase, design, names, reference), guard), phase)
+        tag = _checked(found or self._make(self._planned(request, names), request.guard), phase)
         ledger = Ledger(self._api, tag, self._now)
         ledger.read()
         if ledger.is_over():
@@ -94,13 +90,14 @@ class Submission:
             # What an earlier process has sent may still take effect: a machine would be commissioned twice, or released
             # when it is deployed again.
             self._look_until(ledger, self._driver.settings.settle - sent_ago)
-        self._drive(ledger, phase, design, guard)
+        self._drive(ledger, request)
         older, self._older_tags = self._older_tags - {reference}, set()
-        self._sweep_machines(older, guard)
+        self._sweep_machines(older, request.guard)
         return ledger
 
-    def _planned(self, phase: Phase, source: DesignSource, names: Sequence[str], reference: str) -> TaskTag:
-        design = self._designs.for_task(phase, source)
+    def _planned(self, request: Request, names: Sequence[str]) -> TaskTag:
+        phase, reference = request.phase, request.reference
+        design = self._designs.for_task(phase, request.design)
         found = by_name(self._api.machines_of("hostname", names))
         orders: dict[str, Order] = {}
         settled = {}
@@ -176,11 +173,11 @@ class Submission:
         except ProvisionerError as trouble:
             raise SubmissionUncertain(f"reference {reference}: {trouble.detail}", status=trouble.status) from trouble
 
-    def _drive(self, ledger: Ledger, phase: Phase, design: DesignSource, guard: Callable[[], None]) -> None:
+    def _drive(self, ledger: Ledger, request: Request) -> None:
         """Give each machine its turn; what may have been lost is looked for until it can take no effect any more."""
         turns = iter(_TURNS)
         while True:
-            self._driver.advance(ledger, phase, lambda: self._designs.read(design).nodes, guard)
+            self._driver.advance(ledger, request.phase, lambda: self._designs.read(request.design).nodes, request.guard)
             ledger.read()
             self._driver.rest(ledger)
             waits = self._driver.doubtful_for(ledger)
@@ -230,6 +227,11 @@ class Submission:
                     self._api.delete_tag(tag.reference)
         except ProvisionerError as trouble:
             log.info("tags of earlier tasks of the site stay in MAAS for now: %s", trouble)
+
+
+def _require_tag_name(reference: str) -> None:
+    if not is_tag_name(reference):
+        raise SubmissionRefused("a reference must be what MAAS takes as a tag: letters, digits, - and _")
 
 
 def _checked(tag: TaskTag, phase: Phase) -> TaskTag:
