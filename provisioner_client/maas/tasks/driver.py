@@ -16,7 +16,7 @@ from provisioner_client.errors import ProvisionerError, ProvisionerRefused
 from provisioner_client.maas.api import BATCH, MaasApi
 from provisioner_client.maas.inventory import LabelWords
 from provisioner_client.maas.machine import FAILED, Machine, Status
-from provisioner_client.maas.tasks.evidence import scripts_of_status
+from provisioner_client.maas.tasks.evidence import KINDS_OF_STATUS, failed_scripts
 from provisioner_client.maas.tasks.ledger import Ledger
 from provisioner_client.maas.tasks.machine_acts import DeployTurn, MachineActs, TurnLost, was_set
 from provisioner_client.maas.tasks.next_step import (
@@ -280,16 +280,16 @@ class Driver:
 
     def _explained(self, step: NextStep, machine: Machine | None) -> str:
         """Return why a machine is settled; of one that cannot be used as it is also what MAAS says of that."""
-        if step.ok or machine is None or machine.status not in _EXPLAINED:
+        if step.ok or machine is None or machine.status is None or machine.status not in _EXPLAINED:
             return step.why
         if machine.is_owned_by_other(self._api.account):
             return step.why
         try:
             reason = reason_of_status(self._api.newest_events(machine.system_id, _NEWEST))
+            reason = reason or failed_scripts(self._api, machine.system_id, KINDS_OF_STATUS.get(machine.status, ()))
         except ProvisionerError as trouble:
             log.info("why %s is %s cannot be read: %s", machine.name, machine.shown, trouble)
             return step.why
-        reason = reason or scripts_of_status(self._api, machine.system_id, machine.status)
         return f"{step.why}; MAAS says: {reason}" if reason else step.why
 
     def _note_wait(self, ledger: Ledger, name: str, why: str) -> None:

@@ -126,15 +126,6 @@ def failed_scripts(api: MaasApi, system_id: str, kinds: Sequence[str]) -> str:
     return "; ".join(_texts([one for kind in kinds for one in api.results(system_id, kind)]))
 
 
-def scripts_of_status(api: MaasApi, system_id: str, status: Status | None) -> str:
-    """Return which scripts say why a machine has a status; "": none do, or their results cannot be read."""
-    try:
-        return failed_scripts(api, system_id, KINDS_OF_STATUS.get(status, ()) if status is not None else ())
-    except ProvisionerError as trouble:
-        log.info("the scripts' results of %s cannot be read: %s", system_id, trouble)
-        return ""
-
-
 def _texts(results: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return which scripts failed; where none did, which were aborted: MAAS aborts what comes behind a failure."""
     texts: dict[bool, list[str]] = {True: [], False: []}
