@@ -57,9 +57,9 @@ class PiecewiseTask(ABC):
 
     def require(self, ref: TaskRef) -> None:
         """Make sure that it is the task that is meant. Raises `ProvisionerProtocolError`."""
+        if self.reference != ref.id or ref.reference not in (None, self.reference):
+            raise ProvisionerProtocolError(f"the answer for task {ref.reference or ref.id} is about {self.reference}")
         require_action(ref, self.action)
-        if ref.reference not in (None, self.reference):
-            raise ProvisionerProtocolError(f"task {ref.id} should have reference {ref.reference}")
 
     def task(self) -> ProvisionerTask:
         """Return it as it is now; its lists are empty until it is over."""
