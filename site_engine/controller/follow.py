@@ -7,10 +7,12 @@ nodes, which waits for it, and by the controller's job here, which has Slipway's
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import takewhile
 from typing import Final
 
 from provisioner_client.errors import ProvisionerError
@@ -152,9 +154,11 @@ def follow_unfinished(follow: Follow) -> Job:
 def compare_sites(compare: Compare) -> Job:
     """Return the job that has the store compared with each site's provisioner (rule 61).
 
-    It is done once since the process began, and once after each start of PostgreSQL.
+    It is done once since the process began, and once after each start of PostgreSQL. A site that was asked less often
+    comes first, so that provisioners that do not answer keep none from its turn.
     """
     left: set[str] | None = None
+    asked = Counter[str]()
 
     def work(controller: Controller) -> None:
         nonlocal left
@@ -164,14 +168,17 @@ def compare_sites(compare: Compare) -> Job:
             left = set(home.sites_to_compare())
         if is_restarted and not left:
             home.end_restart()
-        wanted = left
+        wanted, began = left, controller.monotonic()
 
         def look(site: str) -> str | None:
+            asked[site] += 1
             problem = compare(site, controller.lease())
             if problem is None:
                 wanted.discard(site)
+                del asked[site]
             return problem
 
-        each_site(sorted(wanted), look)
+        turns = sorted(wanted, key=lambda site: (asked[site], site))
+        each_site(takewhile(lambda _: controller.monotonic() - began <= LONGEST_LOOK, turns), look)
 
     return Job("what provisioners know", COMPARE_EVERY, work)

@@ -113,7 +113,9 @@ _SETTLE: Final = text(
 )
 _SITES: Final = text(
     "SELECT site FROM (SELECT site FROM operation WHERE sending IS NOT NULL "
-    "UNION SELECT site FROM action WHERE state IN ('pending', 'running') AND NOT dry_run) AS one "
+    "UNION SELECT site FROM action WHERE state IN ('pending', 'running') AND NOT dry_run "
+    "UNION SELECT name FROM site WHERE EXISTS "
+    "(SELECT FROM store_state WHERE server_start <> slipway_server_start())) AS one "
     "WHERE site NOT IN (SELECT site FROM site_stop WHERE at <= clock_timestamp()) AND NOT EXISTS "
     "(SELECT FROM store_state WHERE (compared ->> site)::bigint = slipway_server_start()) ORDER BY site"
 )
@@ -199,9 +201,10 @@ class Home(Repository):
         return self._held(None) == RESTART
 
     def sites_to_compare(self) -> list[str]:
-        """Return the sites for which something was sent, or is about to be: that it was may be lost.
+        """Return the sites for which something was sent, or is about to be; behind a start of PostgreSQL all.
 
-        Those that are stopped are left out, and those that were compared since PostgreSQL started.
+        Whatever was sent may be lost then, with all that knew of it. Those that are stopped are left out, and those
+        that were compared since PostgreSQL started.
         """
         return list(self._database.read_once(lambda tx: tx.scalars(_SITES).all()))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from design_rendering.reading.documents import load_documents
 from provisioner_client.protocol import Provisioner
 from site_engine.controller.controller import Controller, Job
 from site_engine.controller.follow import COMPARE_EVERY, compare_site, compare_sites
@@ -11,6 +12,7 @@ from site_engine.errors import ConnectionLookupFailed, NoConnection
 from site_store import Lease, SiteStore
 from tests.support.driving import Begin
 from tests.support.fake_clock import FakeClock
+from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site
 from tests.support.stores import administer
 
@@ -76,6 +78,34 @@ def test_a_site_whose_provisioner_does_not_answer_holds_no_other(
     assert [one.problem for one in sent.checks.all() if one.subject == "what provisioners know"] == [
         "site alpha: Drydock does not answer"
     ]
+
+
+def test_a_site_that_is_new_waits_behind_a_restart_for_no_other(
+    sent: SiteStore, clock: FakeClock, store_url: str
+) -> None:
+    """Nothing was sent for it, as far as the store knows: it is asked, and comes before those that did not answer."""
+    asked: list[str] = []
+
+    def compare(name: str, _: Lease) -> str | None:
+        asked.append(name)
+        clock.sleep(9.0)
+        if name in ("alpha", "beta"):
+            return "Drydock does not answer"
+        sent.home.note_compared(name, None)
+        return None
+
+    administer(store_url, "SET session_replication_role = replica", RESTARTED)
+    leader = Controller(sent, "one", [compare_sites(compare)], lambda: clock.now().timestamp())
+    leader.look()
+    text = site([node("c")], [group("all")])
+    commit_design(sent, "gamma", text, load_documents(text, "site.yaml"))
+    assert sent.home.held("gamma") is not None
+    for _ in range(4):
+        clock.sleep(COMPARE_EVERY)
+        leader.look()
+    leader.give_up()
+    assert asked == ["alpha", "beta", "gamma", "alpha", "beta"]
+    assert sent.home.held("gamma") is None
 
 
 def test_a_restart_behind_which_nothing_was_sent_ends_by_itself(
