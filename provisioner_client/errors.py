@@ -135,5 +135,9 @@ class TaskNotFound(ProvisionerRefused):
     """The provisioner does not know this task. It was purged or lost: look at the nodes, then start a new action."""
 
 
+class NoTaskListed(ProvisionerUnavailable):
+    """The provisioner lists no task at all. Unless it is new, check that it can read its database."""
+
+
 class ProvisionerProtocolError(ProvisionerError):
     """The provisioner's answer cannot be understood. Check that the URL is its own and that no proxy answers for it."""

@@ -259,7 +259,7 @@ class DrydockProvisioner:
         return self._list.find(reference)
 
     def newest_reference(self, store: str) -> str | None:
-        """Look through all of Drydock's tasks. Raises `ProvisionerUnavailable`, also when it lists none at all."""
+        """Look through all of Drydock's tasks. Raises `ProvisionerUnavailable`; `NoTaskListed`: it lists none."""
         return self._list.newest_reference(store)
 
     def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:

@@ -18,7 +18,13 @@ from urllib.parse import quote
 
 from provisioner_client.drydock.submission import REFERENCE_KEY, Sighting
 from provisioner_client.drydock.wire import list_of, reference_of, task_ids, tasks_with_reference
-from provisioner_client.errors import AuthenticationFailed, ProvisionerRefused, ProvisionerUnavailable, TaskNotFound
+from provisioner_client.errors import (
+    AuthenticationFailed,
+    NoTaskListed,
+    ProvisionerRefused,
+    ProvisionerUnavailable,
+    TaskNotFound,
+)
 from provisioner_client.http_errors import ErrorShape, ErrorText
 from provisioner_client.http_session import HttpSession
 from provisioner_client.http_settings import HttpSettings
@@ -162,11 +168,11 @@ class TaskList:
     def newest_reference(self, store: str) -> str | None:
         """Return the reference of the newest operation of this store of which there is a task; None: there is none.
 
-        Raises `ProvisionerUnavailable`, also where the list is empty.
+        Raises `ProvisionerUnavailable`; `NoTaskListed`: the list is empty.
         """
         tasks = self._read()
         if not tasks:
-            raise ProvisionerUnavailable(_NOTHING)
+            raise NoTaskListed(_NOTHING)
         return newest_reference((reference_of(task) for task in tasks if isinstance(task, dict)), store)
 
     def confirm_gone(self, task_id: str) -> None:

@@ -15,7 +15,7 @@ from datetime import timedelta
 from itertools import takewhile
 from typing import Final
 
-from provisioner_client.errors import ProvisionerError
+from provisioner_client.errors import NoTaskListed, ProvisionerError
 from provisioner_client.protocol import Provisioner
 from site_engine.controller.controller import Controller, Job, each_site
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, NoConnection, SettingsError
@@ -116,6 +116,11 @@ def compare_site(store: SiteStore, site: str, connect: Callable[[], Provisioner]
         with closing(connect()) as provisioner:
             newest = provisioner.newest_reference(store.home.incarnation())
     except NoConnection:
+        newest = None
+    except NoTaskListed as error:
+        # Of a provisioner that is new this is true; one that was asked for something by this store has tasks.
+        if store.home.has_sent(site):
+            return f"the store is not compared with the provisioner: {error}"
         newest = None
     except (ProvisionerError, SettingsError, ConnectionLookupFailed) as error:
         return f"the store is not compared with the provisioner: {error}"

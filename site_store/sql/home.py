@@ -119,6 +119,7 @@ _SITES: Final = text(
     "WHERE site NOT IN (SELECT site FROM site_stop WHERE at <= clock_timestamp()) AND NOT EXISTS "
     "(SELECT FROM store_state WHERE (compared ->> site)::bigint = slipway_server_start()) ORDER BY site"
 )
+_HAS_SENT: Final = text("SELECT EXISTS (SELECT FROM operation WHERE site = :site AND sending IS NOT NULL)")
 _SHOWN: Final = text("UPDATE store_state SET newer_op = :op WHERE :op > greatest(slipway_newest_op(), newer_op)")
 _UNKNOWN: Final = text(
     "UPDATE store_state SET newer_op = :op WHERE :op > greatest(known_op, newer_op, 0) "
@@ -207,6 +208,10 @@ class Home(Repository):
         that were compared since PostgreSQL started.
         """
         return list(self._database.read_once(lambda tx: tx.scalars(_SITES).all()))
+
+    def has_sent(self, site: str) -> bool:
+        """Whether the store knows of anything that was sent for a site, or was about to be."""
+        return bool(self._database.read_once(lambda tx: tx.scalar(_HAS_SENT, {"site": site})))
 
     def note_compared(self, site: str, newest: str | None) -> None:
         """Note the newest reference of this store that a site's provisioner shows; None: it shows none.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from design_rendering.reading.documents import load_documents
+from provisioner_client.errors import NoTaskListed
 from provisioner_client.protocol import Provisioner
 from site_engine.controller.controller import Controller, Job
 from site_engine.controller.follow import COMPARE_EVERY, compare_site, compare_sites
@@ -106,6 +107,19 @@ def test_a_site_that_is_new_waits_behind_a_restart_for_no_other(
     leader.give_up()
     assert asked == ["alpha", "beta", "gamma", "alpha", "beta"]
     assert sent.home.held("gamma") is None
+
+
+def test_a_provisioner_without_any_task_is_believed_to_be_new_where_nothing_was_sent(
+    sent: SiteStore, store_url: str
+) -> None:
+    def connect() -> Provisioner:
+        raise NoTaskListed("Drydock lists no tasks at all")
+
+    administer(store_url, "SET session_replication_role = replica", RESTARTED)
+    assert "no tasks at all" in str(compare_site(sent, "alpha", connect))
+    assert compare_site(sent, "beta", connect) is None, "its action has sent nothing yet"
+    assert sent.home.held("alpha") is not None
+    assert sent.home.held("beta") is None
 
 
 def test_a_restart_behind_which_nothing_was_sent_ends_by_itself(

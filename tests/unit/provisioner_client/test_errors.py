@@ -28,7 +28,7 @@ def test_an_error_survives_pickling(error: errors.ProvisionerError) -> None:
 
 def test_every_error_has_the_one_root_and_says_what_to_do() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
-    assert len(kinds) == 10
+    assert len(kinds) == 11
     for kind in kinds:
         assert issubclass(kind, errors.ProvisionerError)
         assert len(str(kind()).split(". ")) >= 2, "what happened. What to do."

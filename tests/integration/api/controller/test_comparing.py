@@ -33,7 +33,7 @@ def test_rule_61_a_task_that_the_store_does_not_know_holds_all(
         problem: str | None = answer["problem"]
         return problem
 
-    assert "Drydock lists no tasks at all" in str(compare())
+    assert compare() is None, "it is new"
     assert store.home.held() is None
     design = tmp_path / "design.yaml"
     design.write_text(DESIGN)
