@@ -15,7 +15,8 @@ from typing import Final, Protocol
 
 from provisioner_client.designs import DesignSource, DesignValidation
 from provisioner_client.errors import ProvisionerProtocolError
-from strategy_lib.outcome import Evidence, NodeCondition
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 

@@ -14,7 +14,7 @@ import msgspec
 
 from provisioner_client.protocol import NO_ADDRESSES, ListedNode
 from provisioner_client.redacting import Redact, redacted_nodes
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 
 
 class SharedLists(Protocol):

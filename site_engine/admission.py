@@ -17,8 +17,8 @@ from site_engine.parameters import TARGET_NODES, ActionParameters
 from site_store import ActionRecord, Version
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.groups.rolling import refuse_many_redeploys, shortfalls
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.node_states.user_state import UserState, not_serving
-from strategy_lib.outcome import NodeCondition
 from strategy_lib.parsing.site_settings import SiteSettings
 
 _MOST_DETAILS = 200

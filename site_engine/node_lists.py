@@ -18,7 +18,7 @@ import msgspec
 from provisioner_client.protocol import ListedNode, Provisioner
 from provisioner_client.shared_lists import node_from_data, node_to_data
 from site_store import ProvisionerListRecord, SiteStore, StoreError
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.parsing.bounded_json import read_json
 
 log = logging.getLogger(__name__)

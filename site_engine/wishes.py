@@ -14,7 +14,7 @@ from site_engine.node_lists import NodeList
 from site_store import SiteStore
 from site_store.nodes.user_states import AskedState, UserStateChange
 from strategy_lib.did_you_mean import did_you_mean
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.words import Status
 

@@ -14,10 +14,11 @@ from strategy_lib.errors import (
 )
 from strategy_lib.goals.update import plan_update
 from strategy_lib.node import Node, NodeState
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.node_states.generated import generated_state
 from strategy_lib.node_states.repair import retry_delay
 from strategy_lib.ordering import order_groups
-from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
+from strategy_lib.outcome import Evidence, Outcome, judge
 from strategy_lib.parsing.configuration import DeploymentConfiguration, parse_configuration
 from strategy_lib.parsing.strategy_parser import nodes_from_inventory, parse_strategy
 from strategy_lib.phase import Finished, GroupState, Phase, Reason, Step, Verdict

@@ -24,7 +24,8 @@ from provisioner_client.http_errors import one_line
 from provisioner_client.protocol import ACTIONS, ListedNode, ProvisionerTask, TaskLink, TaskState, TaskTree
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.goals.node_errors import join_messages
-from strategy_lib.outcome import Evidence, NodeCondition
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase
 
 log = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from provisioner_client.protocol import (
     require_action,
     size_of,
 )
-from strategy_lib.outcome import LISTED_TWICE, NodeCondition, condition_of
+from strategy_lib.node_condition import LISTED_TWICE, NodeCondition, condition_of
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from design_rendering.kinds.slipway_nodes import SlipwayNode
 from provisioner_client.ironic.described import described
 from provisioner_client.ironic.node import LABELS, PLACES, Node
 from provisioner_client.site_documents import LONGEST_NAME, Inventory, KnownMachine, unfit_name
-from strategy_lib.outcome import IRONIC_WORDS, NodeCondition
+from strategy_lib.node_condition import IRONIC_WORDS, NodeCondition
 
 _WITH_KEYS: Final = ("extra", "properties", "capabilities")
 _NO_OVERRIDES: Final[Mapping[str, str]] = {}

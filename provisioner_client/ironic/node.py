@@ -17,7 +17,7 @@ import msgspec
 from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.http_errors import one_line
 from provisioner_client.protocol import ListedNode, size_of
-from strategy_lib.outcome import IN_MAINTENANCE, IRONIC_WORDS, OWNED_BY, TO_BE_REBUILT, NodeCondition
+from strategy_lib.node_condition import IN_MAINTENANCE, IRONIC_WORDS, OWNED_BY, TO_BE_REBUILT, NodeCondition
 
 MARK: Final = "slipway"
 """The key of a node's `extra` under which the mark of the last task stands."""

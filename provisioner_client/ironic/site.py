@@ -24,7 +24,7 @@ from provisioner_client.protocol import ListedNode, NodeChanges
 from provisioner_client.shared_lists import Shared, shared_nodes
 from provisioner_client.site_documents import Design, Inventory, KnownMachine, node_error
 from strategy_lib.did_you_mean import did_you_mean
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 
 log = logging.getLogger(__name__)
 

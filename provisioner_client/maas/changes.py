@@ -19,7 +19,7 @@ from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.tasks.ledger import OVERLAP
 from provisioner_client.protocol import ListedNode, NodeChanges
 from provisioner_client.site_documents import by_name
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 
 log = logging.getLogger(__name__)
 

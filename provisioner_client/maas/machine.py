@@ -17,7 +17,7 @@ from typing import Any, Final
 from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.http_errors import one_line
 from provisioner_client.protocol import NO_ADDRESSES, ON_ITS_WAY, ListedNode, size_of
-from strategy_lib.outcome import MAAS_WORDS, OWNED_BY, NodeCondition
+from strategy_lib.node_condition import MAAS_WORDS, OWNED_BY, NodeCondition
 
 
 class Status(IntEnum):

@@ -19,7 +19,8 @@ from provisioner_client.protocol import (
     TaskTree,
     require_action,
 )
-from strategy_lib.outcome import Evidence, Lister, NodeCondition
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import Evidence, Lister
 from strategy_lib.phase import Phase
 
 Verdicts: TypeAlias = Mapping[str, tuple[bool | None, str]]

@@ -18,7 +18,7 @@ from site_engine.operations.wait import PhaseTimes
 from site_store import TaskRecord
 from strategy_lib.groups.waves import removal_waves
 from strategy_lib.node import TaskStatus
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import EVERY_NODE, CriterionResult
 from strategy_lib.verdict import evaluate

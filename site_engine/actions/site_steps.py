@@ -20,7 +20,8 @@ from site_engine.plans.differences import node_differences
 from site_engine.plans.erasures import nodes_to_remove, why_not_asked
 from site_store import ActionRecord, Claim, OperationStatus, SiteStore
 from strategy_lib.goals.update import Change
-from strategy_lib.outcome import NodeCondition, Outcome
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
 from strategy_lib.status.node_row import NodeRow
 

@@ -19,6 +19,7 @@ from site_store import Lease, SiteStore
 from site_store.nodes.ailing import AilingNode
 from site_store.nodes.repairs import BegunRepair
 from site_store.nodes.tries import jitter_of
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.node_states.repair import (
     HOUR,
     POWER_IS_OFF,
@@ -31,7 +32,6 @@ from strategy_lib.node_states.repair import (
     repairs_due,
     retry_delay,
 )
-from strategy_lib.outcome import NodeCondition
 from strategy_lib.parsing.site_settings import SiteSettings
 
 log = logging.getLogger("slipway.controller")

@@ -38,7 +38,8 @@ from site_store import (
 from strategy_lib.deployment import OthersAtWork
 from strategy_lib.groups.group_run import Rounds
 from strategy_lib.node import NodeState
-from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import NEEDS_REDEPLOY
 from strategy_lib.phase import Finished, GroupState, Phase, Reason, Step
 from strategy_lib.strategy import ApprovalMoment
 from strategy_lib.verdict import GroupView

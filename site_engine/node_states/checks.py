@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from design_rendering.kinds.nodes import StatedNode
 from provisioner_client.protocol import NO_ADDRESSES
+from strategy_lib.node_condition import NodeCondition, whose
 from strategy_lib.node_states.publication import gone_keys, other_objects
 from strategy_lib.node_states.repair import POWER_IS_OFF
-from strategy_lib.outcome import NodeCondition, whose
 
 AS_LEFT: Final = "as-left"
 """The name of Slipway's own check."""

@@ -25,8 +25,8 @@ from site_store.nodes.drifts import FoundDrift, JudgedNode
 from site_store.nodes.site_views import Pulse
 from site_store.status.leases import DESIGN
 from strategy_lib.errors import StrategyLibError
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.node_states.repair import LOOKS, Drift, drift_status
-from strategy_lib.outcome import NodeCondition
 
 log = logging.getLogger("slipway.controller")
 

@@ -11,7 +11,8 @@ from provisioner_client.designs import DesignSource
 from provisioner_client.protocol import Provisioner
 from site_engine.provisioners import handle_in, opening_address
 from site_store import Operation, SiteStore
-from strategy_lib.outcome import LISTED_TWICE, Evidence, NodeCondition, Outcome, judge, listed_at_work
+from strategy_lib.node_condition import LISTED_TWICE, NodeCondition
+from strategy_lib.outcome import Evidence, Outcome, judge, listed_at_work
 from strategy_lib.phase import Phase
 
 

@@ -22,7 +22,8 @@ from site_engine.operations.judging import outcome_of
 from site_engine.operations.run import LOOK_AGAIN, OperationRun, is_leased
 from site_engine.operations.wait import ONE_LOOK, EndKind, OperationEnd, PhaseTimes, StillRunning, last_in_flight
 from site_store import GroupRecord, Operation, OperationStatus, SiteStore
-from strategy_lib.outcome import Evidence, NodeCondition
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase
 
 _FIND_AGAIN = 15.0

@@ -17,7 +17,7 @@ from site_engine.operations.reconcile import OperationOwner, UnfinishedOperation
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_store import Claim, Operation, SiteStateChanged, SiteStore
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.phase import Phase
 
 Verdict = TypeVar("Verdict", covariant=True)

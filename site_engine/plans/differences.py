@@ -13,8 +13,9 @@ from design_rendering.kinds.objects import differ_in_labels_alone
 from site_engine.kinds import ActionKind, Override
 from site_engine.parameters import ActionParameters
 from strategy_lib.goals.update import TO_DO, Change, Difference, Done, Wanted, difference
+from strategy_lib.node_condition import LISTED_TWICE, NodeCondition, left_alone, whose
 from strategy_lib.node_states.repair import POWER_IS_OFF
-from strategy_lib.outcome import LISTED_TWICE, NEEDS_REDEPLOY, NodeCondition, left_alone, whose
+from strategy_lib.outcome import NEEDS_REDEPLOY
 from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.words import Status
 

@@ -19,7 +19,8 @@ from site_engine.provisioners import handle_in
 from site_store import ActionRecord, Operation, PlannedGroup, RevisionRecord, SiteStore
 from strategy_lib.groups.group_plan import ReleasePlan, plan_release
 from strategy_lib.groups.waves import find_node_cycles
-from strategy_lib.outcome import REFUSED_BY_PREPARE, UNPROVABLE_BY_DEPLOY, NodeCondition, left_alone, whose
+from strategy_lib.node_condition import NodeCondition, left_alone, whose
+from strategy_lib.outcome import REFUSED_BY_PREPARE, UNPROVABLE_BY_DEPLOY
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group
 

@@ -24,8 +24,8 @@ from strategy_lib.groups import group_run
 from strategy_lib.groups.group_plan import bounds_of, plan_of_group
 from strategy_lib.groups.waves import order_between_groups, order_through
 from strategy_lib.node import Node, NodeState
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.ordering import order_groups
-from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Finished, GroupState
 from strategy_lib.selectors import resolve
 from strategy_lib.status.node_row import NodeRow

@@ -46,7 +46,8 @@ from site_store import ActionRecord, GroupGoal, PlannedGroup, SiteGoals, SiteSto
 from site_store.trees.plan_facts import TIMED
 from strategy_lib.goals.update import TO_DO, Change, Deed
 from strategy_lib.groups.waves import find_node_cycles, order_between_groups, used_edges, waves
-from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import REFUSED_BY_PREPARE
 from strategy_lib.phase import Phase
 from strategy_lib.status.node_row import NodeRow
 

@@ -24,7 +24,8 @@ from strategy_lib.groups import group_run
 from strategy_lib.groups.batch_words import announcements
 from strategy_lib.groups.group_plan import ReleasePlan
 from strategy_lib.node import NodeState
-from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import REFUSED_BY_PREPARE
 from strategy_lib.phase import Finished, GroupState, Phase, Reason
 from strategy_lib.reports.report import Submission
 from strategy_lib.strategy import Group

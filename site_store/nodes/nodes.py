@@ -19,8 +19,8 @@ from site_store.sql.rows import filled
 from site_store.status.events import EventKind, NewEvent, write_node_events
 from site_store.tables import node, operation, task
 from strategy_lib.node import TaskStatus
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.node_states.reported import UNNAMED_ADVICE
-from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
 from strategy_lib.status.node_row import NodeRow
 

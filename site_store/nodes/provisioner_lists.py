@@ -18,7 +18,7 @@ from site_store.status.leases import LedRepository
 from site_store.status.owners import note_gap
 from site_store.status.status_records import ProvisionerListRecord, SharedListRecord
 from site_store.tables import node, operation, provisioner_list, shared_list
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.phase import Phase
 from strategy_lib.status.site import SHORTEST_SILENCE
 

@@ -23,8 +23,8 @@ from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, node, operation, task
 from site_store.tables.if_newest import NODES
 from strategy_lib.node import TaskStatus
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.node_states.publication import Version
-from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import GROUP_PHASES, Phase
 from strategy_lib.status.words import Status
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from strategy_lib.groups.waves import waves
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 
 Entry = Mapping[str, Any]
 

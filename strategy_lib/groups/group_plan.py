@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from strategy_lib.outcome import NOBODYS_DEPLOYMENT, REFUSED_BY_PREPARE, NodeCondition
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import NOBODYS_DEPLOYMENT, REFUSED_BY_PREPARE
 from strategy_lib.strategy import Group, Share, SuccessCriteria
 
 

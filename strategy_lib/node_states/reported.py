@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from strategy_lib.node_states.generated import REPORTED, NodeAvailability, least_available
-from strategy_lib.outcome import (
+from strategy_lib.node_condition import (
     IN_MAINTENANCE,
     IRONIC_WORDS,
     LISTED_TWICE,
@@ -17,6 +16,7 @@ from strategy_lib.outcome import (
     NodeCondition,
     whose,
 )
+from strategy_lib.node_states.generated import REPORTED, NodeAvailability, least_available
 
 _A = NodeAvailability
 _AT_WORK: Mapping[str, NodeAvailability] = {

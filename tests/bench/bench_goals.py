@@ -21,10 +21,10 @@ from site_engine.plans.site_plans import MOST_EXPLAINED, plan_site
 from site_store import NewRevision, PlannedGroup, SiteStore
 from site_store.tables import node
 from strategy_lib import plan_update
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.node_memory import NodeHistory, Observation, observe, view_of
 from strategy_lib.node_states.user_state import UserState
-from strategy_lib.outcome import NodeCondition
 from strategy_lib.strategy import Group
 from tests.bench.harness import Table, alone, megabytes, new_store
 

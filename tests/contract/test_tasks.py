@@ -12,7 +12,8 @@ import pytest
 from provisioner_client.designs import DesignSource
 from provisioner_client.errors import ProvisionerRefused, TaskNotFound
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskRef, TaskState, TaskTree
-from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import Evidence, Outcome, judge
 from strategy_lib.phase import NODE_STEPS, SUBMITTED_PHASES, Phase
 from tests.contract.conftest import Publish
 from tests.contract.in_use import BACKEND

@@ -10,7 +10,7 @@ from site_engine.kinds import DEPLOY_GROUP, kind_of
 from site_engine.operations.wait import StillRunning
 from site_store import ActionState, OperationStatus
 from site_store.operations.tasks import Tasks
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.reports.report import Report
 from tests.support.driving import Begin, Driving

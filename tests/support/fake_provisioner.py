@@ -24,7 +24,8 @@ from provisioner_client.protocol import (
     newest_reference,
 )
 from site_engine.process import Clock
-from strategy_lib.outcome import REFUSED_BY_PREPARE, Evidence, NodeCondition
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import REFUSED_BY_PREPARE, Evidence
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 from tests.support.fake_tasks import FakeTask, Script

@@ -54,7 +54,7 @@ FLOORS = {
         "actors selectors status verdict",
         "airflow_settings node ordering",
         "outcome settings strategy",
-        "did_you_mean folded_names drawing errors garbage phase",
+        "did_you_mean drawing errors folded_names garbage node_condition phase",
     ),
     "provisioner_client": (
         "factory",

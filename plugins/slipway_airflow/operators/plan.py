@@ -27,7 +27,7 @@ from site_store import ActionRecord, IdleGroup, NewPlan, SiteStore
 from slipway_airflow.operators.base import SiteOperator, skip_tasks
 from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.parsing.strategy_parser import parse_strategy
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.warnings import NO_GROUPS, group_count_problem

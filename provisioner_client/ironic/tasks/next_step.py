@@ -13,7 +13,7 @@ from typing import Final
 
 from provisioner_client.ironic.node import CLEAN_FAILURE, REBUILD, Mark, Node, claim_of
 from provisioner_client.protocol import ACTIONS, ON_ITS_WAY
-from strategy_lib.outcome import IRONIC_WORDS, OWNED_BY
+from strategy_lib.node_condition import IRONIC_WORDS, OWNED_BY
 from strategy_lib.phase import Phase
 
 

@@ -28,7 +28,7 @@ from site_store.backups import back_up, restore
 from site_store.sql import sealing
 from site_store.sql.fence import CURRENT
 from strategy_lib.goals.update import Change
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from tests.integration.site_store.designs.test_secret_texts import dumped
 from tests.support.driving import Begin
 from tests.support.releases import Release, releases

@@ -25,8 +25,8 @@ from site_store import ActionState, AskedState, PlannedGroup, SiteStore
 from site_store.tables import node as node_table
 from strategy_lib.goals.update import Deed
 from strategy_lib.node import NodeState
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.outcome import NodeCondition
 from tests.support.driving import Begin, Driving
 from tests.support.fake_provisioner import FakeProvisioner
 from tests.support.revisions import commit_design

@@ -31,7 +31,7 @@ from provisioner_client.protocol import (
 )
 from provisioner_client.redacting import Redact, RedactingProvisioner, nothing_is_secret
 from provisioner_client.tokens import KeystoneToken, NoToken, StaticToken
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 
 KEYSTONE = {"auth_url": "http://keystone.test/v3"}
 

@@ -22,7 +22,8 @@ from provisioner_client.protocol import (
     TaskTree,
 )
 from provisioner_client.redacting import RedactingProvisioner
-from strategy_lib.outcome import Evidence, NodeCondition
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import Evidence
 
 SECRET = "hunter2hunter2"
 

@@ -15,7 +15,7 @@ from design_rendering.reading.documents import load_documents
 from provisioner_client.protocol import NO_ADDRESSES
 from site_engine.extensions import CHECKS, ExtensionError, check_set
 from site_engine.node_states.checks import AS_LEFT, CheckedNode, Suspects, check_as_left
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from tests.support.sites import node, site
 
 DEPLOYED = NodeCondition.DEPLOYED

@@ -9,7 +9,7 @@ import pytest
 
 from site_engine.plans.differences import NodeDifference, node_difference, node_differences
 from site_engine.plans.planning import judge_deployed
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.status.node_row import NodeRow
 
 DEPLOYED, READY, OTHER = NodeCondition.DEPLOYED, NodeCondition.READY, NodeCondition.OTHER

@@ -21,7 +21,7 @@ from site_engine.node_lists import (
     observe_list,
 )
 from site_store import ProvisionerListRecord, SiteStore, StoreUnavailable
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NODES = {

@@ -32,7 +32,7 @@ from site_engine.plans.schedules import WaitingGroup, rounds_of
 from site_engine.plans.site_rehearsals import simulate_plan
 from site_store import PlannedGroup, SiteStore
 from strategy_lib import simulate
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.parsing.configuration import DeploymentConfiguration
 from strategy_lib.parsing.strategy_parser import nodes_from_inventory, parse_strategy
 from strategy_lib.phase import Reason

@@ -13,7 +13,7 @@ from design_rendering.reading.documents import load_documents
 from site_engine.kinds import kind_of
 from site_engine.parameters import ActionParameters, parse_parameters
 from site_engine.plans.planning import Plan, plan_action, strategy_of
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.status.node_row import NodeRow
 from tests.support.sites import KEY, group, node, site
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from strategy_lib.outcome import Evidence, NodeCondition, judge
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import Evidence, judge
 from strategy_lib.phase import Phase
 
 SENT = ("n1", "n2", "n3")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from strategy_lib.groups.group_plan import plan_release
-from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import REFUSED_BY_PREPARE
 
 C = NodeCondition
 

@@ -31,8 +31,8 @@ from slipway_api.pages.wording import counted, minute
 from slipway_api.sites.node_states import LONGEST_REASON
 from slipway_api.sites.site_view import require_committed
 from strategy_lib.goals.update import TO_DO, Change
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.outcome import NodeCondition
 from strategy_lib.status.node_row import NodeRow
 
 router = page_router()

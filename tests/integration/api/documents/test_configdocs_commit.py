@@ -23,7 +23,7 @@ from site_store.sql import sealing
 from slipway_api.documents import provisioner_check
 from slipway_api.documents.validation import READ_ONCE, SMALL
 from slipway_api.http import dependencies
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from tests.integration.site_store.designs.test_secret_texts import dumped
 from tests.support.configdocs import API, assert_failure, commit, committed, put, said
 from tests.support.file_server import FileServer

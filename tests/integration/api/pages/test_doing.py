@@ -10,7 +10,7 @@ import pytest
 from provisioner_client.protocol import ListedNode
 from site_engine.node_lists import keep_list
 from site_store import SiteStore
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from tests.integration.api.airflow_runs import commit
 from tests.integration.api.pages.conftest import UI, Open
 from tests.integration.api.pages.test_actions import text_of

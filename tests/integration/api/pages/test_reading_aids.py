@@ -16,7 +16,7 @@ from provisioner_client.protocol import ListedNode
 from site_engine.node_lists import keep_list
 from site_store import SiteStore
 from site_store.status.reporters import NewLeaf
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from tests.integration.api.pages.conftest import UI, Open
 from tests.integration.api.pages.test_actions import HOSTILE, end
 from tests.support.driving import Begin, Driving

@@ -13,7 +13,7 @@ from provisioner_client.protocol import ListedNode
 from site_engine.node_lists import keep_list
 from site_store import SiteStore
 from slipway_cli.main import main
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from tests.integration.api.pages.conftest import UI
 from tests.integration.api.pages.test_actions import text_of
 from tests.support.revisions import commit_design

@@ -15,7 +15,8 @@ from site_store import ActionRecord, Claim, NewAction, OperationStatus, SiteStor
 from site_store.status.reporters import NewLeaf
 from site_store.tables import node
 from slipway_api.pages.routes import router
-from strategy_lib.outcome import NodeCondition, Outcome
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
 from tests.integration.api.airflow_runs import commit, plan
 from tests.integration.api.http.described import operations

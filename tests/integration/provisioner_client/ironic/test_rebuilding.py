@@ -10,7 +10,8 @@ from provisioner_client.designs import DesignSource
 from provisioner_client.errors import SubmissionRefused
 from provisioner_client.ironic.provisioner import IronicProvisioner
 from provisioner_client.protocol import TaskRef
-from strategy_lib.outcome import NodeCondition, judge
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import judge
 from strategy_lib.phase import Phase
 from tests.support.ironic_sites import IronicTestSite, finish
 

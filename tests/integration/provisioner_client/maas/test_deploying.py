@@ -9,7 +9,7 @@ from provisioner_client.errors import (
     SubmissionRefused,
 )
 from provisioner_client.protocol import TaskRef, TaskState
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.phase import Phase
 from tests.integration.provisioner_client.maas.conftest import NAMES, Admin, Finish, Outcome, acts
 from tests.support.maas_clients import Wire, client, design

@@ -15,7 +15,8 @@ from provisioner_client.errors import (
 from provisioner_client.protocol import TaskRef, TaskState
 from provisioner_client.simulator.http.answer import Answer
 from provisioner_client.simulator.maas.simulation import MaasSimulation
-from strategy_lib.outcome import NodeCondition, judge
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import judge
 from strategy_lib.phase import Phase
 from tests.integration.provisioner_client.maas.conftest import BOB, NAMES, Admin, Finish, Outcome, acts
 from tests.support.maas_calls import MaasCaller, in_process

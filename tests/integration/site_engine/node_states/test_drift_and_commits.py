@@ -11,7 +11,7 @@ from site_engine.plans.differences import node_difference, node_differences
 from site_engine.trees.nodes import node_history, site_nodes
 from site_store.node_table.node_facts import NodeQuery
 from site_store.nodes.ailing import RepairResult
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.status.words import Status
 from tests.integration.site_engine.node_states.drifting import (
     NODES,

@@ -12,8 +12,8 @@ from site_engine.node_lists import keep_list
 from site_engine.node_states.leader import LONGEST_UNSEEN, SiteLeader
 from site_store import AskedState, LeaseLost, SiteStore, StoreUnavailable
 from site_store.status.leases import lease_of
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.outcome import NodeCondition
 from tests.integration.site_store.scenario import SITE, FakeClock
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site

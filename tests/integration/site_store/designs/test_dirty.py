@@ -17,7 +17,7 @@ from site_engine.plans.site_plans import plan_site
 from site_store import SiteStore
 from strategy_lib import plan_update
 from strategy_lib.goals.update import Change
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 
 SITE = "north"
 WANTED, SAME, OTHER = f"{VERSION}:disks:blue", f"{VERSION}:disks:blue", f"{VERSION}:raid:blue"

@@ -9,7 +9,8 @@ from site_engine.plans.differences import node_difference
 from site_store import ActionState, Claim, NewAction, OperationStatus, SiteBusy, SiteStore
 from strategy_lib.goals.node_errors import Standing
 from strategy_lib.goals.update import Change
-from strategy_lib.outcome import NodeCondition, Outcome
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
 from strategy_lib.status.node_row import NodeRow
 from tests.integration.site_store.scenario import SITE, Scenario, outcome, want

@@ -21,7 +21,8 @@ from provisioner_client.errors import (
 )
 from provisioner_client.protocol import ACTIONS, Provisioner, TaskRef, TaskState
 from provisioner_client.tokens import StaticToken
-from strategy_lib.outcome import NodeCondition, judge
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import judge
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 from tests.unit.provisioner_client.drydock.drydock_answers import (

@@ -11,7 +11,8 @@ from provisioner_client.errors import (
     ProvisionerUnavailable,
 )
 from provisioner_client.protocol import ACTIONS, TaskRef
-from strategy_lib.outcome import NodeCondition, judge
+from strategy_lib.node_condition import NodeCondition
+from strategy_lib.outcome import judge
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 from tests.unit.provisioner_client.drydock.drydock_answers import (

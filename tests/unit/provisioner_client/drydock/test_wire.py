@@ -16,7 +16,8 @@ from provisioner_client.drydock.wire import (
 )
 from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.protocol import ACTIONS, TaskMessage, TaskResult, TaskState
-from strategy_lib.outcome import NodeCondition, condition_of, judge
+from strategy_lib.node_condition import NodeCondition, condition_of
+from strategy_lib.outcome import judge
 from strategy_lib.phase import Phase
 
 TaskJson = Callable[..., dict[str, Any]]

@@ -9,7 +9,7 @@ import pytest
 from provisioner_client.ironic.node import CLEAN_FAILURE, Mark, Node, claim_of
 from provisioner_client.ironic.tasks.next_step import TRANSIENT, Act, NextStep, next_step, with_mark
 from provisioner_client.protocol import ACTIONS
-from strategy_lib.outcome import IRONIC_WORDS
+from strategy_lib.node_condition import IRONIC_WORDS
 from strategy_lib.phase import Phase
 
 REFERENCE = "slipway-a-2"

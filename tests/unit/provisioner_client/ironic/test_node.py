@@ -9,7 +9,7 @@ import pytest
 from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.ironic.limits import Limits
 from provisioner_client.ironic.node import Mark, claim_of, read_node
-from strategy_lib.outcome import NodeCondition, whose
+from strategy_lib.node_condition import NodeCondition, whose
 
 REFERENCE = "slipway-0a1b2c3d-01ARZ3NDEKTSV4RRFFQ69G5FAV-7"
 CLAIM = claim_of(REFERENCE, "n1")

@@ -9,7 +9,7 @@ import pytest
 from provisioner_client.maas.machine import Machine, Status, read_machine
 from provisioner_client.maas.tasks.next_step import Act, next_step
 from provisioner_client.maas.tasks.progress import Progress
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.phase import NODE_STEPS, SUBMITTED_PHASES, Phase
 
 MACHINE = Machine("abc123", "w1", Status.READY, "Ready", power_state="off")

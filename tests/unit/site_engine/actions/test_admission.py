@@ -20,9 +20,9 @@ from site_engine.admission import (
 from site_engine.kinds import Override, kind_of
 from site_engine.parameters import ActionParameters
 from site_store import Version
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.user_state import UserState
-from strategy_lib.outcome import NodeCondition
 from tests.support.sites import group, node, site
 
 SITE, UPDATE, DESTROY = kind_of("deploy_site"), kind_of("update_site"), kind_of("destroy_nodes")

@@ -16,7 +16,7 @@ from site_engine.plans.planning import Plan, plan_action
 from site_engine.plans.site_rehearsals import simulate_plan
 from strategy_lib.groups.group_plan import GroupPlan
 from strategy_lib.node import NodeState
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings
 from strategy_lib.status.node_row import NodeRow
 from tests.support.sites import KEY, group, node, site

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategy_lib import retry_delay
+from strategy_lib.node_condition import NodeCondition
 from strategy_lib.node_states.repair import (
     Drift,
     Patient,
@@ -25,7 +26,6 @@ from strategy_lib.node_states.repair import (
     repairs_due,
     why_unrepaired,
 )
-from strategy_lib.outcome import NodeCondition
 from strategy_lib.status.words import Status
 
 DEPLOYED, READY = NodeCondition.DEPLOYED, NodeCondition.READY

@@ -9,23 +9,17 @@ import pytest
 from provisioner_client.ironic.node import ADOPTED, MARK, Mark, read_node
 from provisioner_client.maas.machine import STATUS_NAMES, Machine, Status
 from provisioner_client.simulator.machines import MachineStatus
-from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.reported import Reported, lower_of, reported_state
-from strategy_lib.outcome import (
+from strategy_lib.node_condition import (
     IN_MAINTENANCE,
     IRONIC_WORDS,
-    LISTED,
     OWNED_BY,
     TO_BE_REBUILT,
-    Evidence,
-    Lister,
     NodeCondition,
-    Outcome,
-    Says,
     condition_of,
-    judge,
-    listed_at_work,
 )
+from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.reported import Reported, lower_of, reported_state
+from strategy_lib.outcome import LISTED, Evidence, Lister, Outcome, Says, judge, listed_at_work
 from strategy_lib.phase import Phase
 from tests.conftest import ROOT
 
