@@ -34,8 +34,8 @@ from provisioner_client.http_settings import (
     parse_retry_after,
     server_of,
 )
-from provisioner_client.protocol import newest_ops
 from provisioner_client.redacting import redacted_or_not_shown
+from provisioner_client.references import newest_ops
 from strategy_lib.parsing.bounded_json import read_json
 
 log = logging.getLogger(__name__)

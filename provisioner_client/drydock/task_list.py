@@ -28,7 +28,8 @@ from provisioner_client.errors import (
 from provisioner_client.http_errors import ErrorShape, ErrorText
 from provisioner_client.http_session import HttpSession
 from provisioner_client.http_settings import HttpSettings
-from provisioner_client.protocol import ACTIONS, ProvisionerTask, newest_reference
+from provisioner_client.protocol import ACTIONS, ProvisionerTask
+from provisioner_client.references import newest_reference
 from provisioner_client.shared_lists import SharedLists
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,8 @@ from provisioner_client.ironic.tasks.next_step import Act, is_told, with_mark
 from provisioner_client.ironic.tasks.submission import Submission
 from provisioner_client.piecewise import told
 from provisioner_client.piecewise.provisioner import Request
-from provisioner_client.protocol import ACTIONS, ProvisionerTask, TaskRef, TaskTree, newest_reference, unguarded
+from provisioner_client.protocol import ACTIONS, ProvisionerTask, TaskRef, TaskTree, unguarded
+from provisioner_client.references import newest_reference
 from provisioner_client.shared_lists import NOT_SHARED, Shared
 from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase

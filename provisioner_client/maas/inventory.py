@@ -13,7 +13,7 @@ from typing import Final
 
 from design_rendering.kinds.imported_site import ImportedMachine
 from provisioner_client.maas.machine import Machine, Status
-from provisioner_client.protocol import REFERENCE
+from provisioner_client.references import REFERENCE
 from provisioner_client.site_documents import LONGEST_NAME, Inventory, KnownMachine, unfit_name
 from strategy_lib.strategy import Label
 

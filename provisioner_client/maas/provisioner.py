@@ -29,15 +29,8 @@ from provisioner_client.maas.tasks.next_step import Act, next_step
 from provisioner_client.maas.tasks.submission import Submission
 from provisioner_client.maas.tasks.task_tag import TaskTag, is_tag_name
 from provisioner_client.piecewise.provisioner import PiecewiseProvisioner, Request
-from provisioner_client.protocol import (
-    ListedNode,
-    NodeChanges,
-    ProvisionerTask,
-    TaskRef,
-    TaskTree,
-    newest_reference,
-    unguarded,
-)
+from provisioner_client.protocol import ListedNode, NodeChanges, ProvisionerTask, TaskRef, TaskTree, unguarded
+from provisioner_client.references import newest_reference
 from provisioner_client.shared_lists import NOT_SHARED, Locks, Shared, SharedLock, shared_nodes
 from provisioner_client.site_documents import Design, Inventory, KnownMachine, by_name
 from strategy_lib.outcome import Evidence

@@ -21,8 +21,8 @@ from provisioner_client.protocol import (
     TaskRef,
     TaskState,
     TaskTree,
-    newest_reference,
 )
+from provisioner_client.references import newest_reference
 from site_engine.process import Clock
 from strategy_lib.node_condition import NodeCondition
 from strategy_lib.outcome import REFUSED_BY_PREPARE, Evidence

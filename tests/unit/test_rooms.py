@@ -64,7 +64,7 @@ FLOORS = {
         "http_errors http_settings shared_lists",
         "redacting simulator",
         "node_agent protocol",
-        "designs errors finite_range private_files",
+        "designs errors finite_range private_files references",
     ),
     "site_store": (
         "__main__ store",

@@ -13,7 +13,8 @@ from provisioner_client.ironic.api import HistoryEvent
 from provisioner_client.ironic.node import Mark, Node, read_time
 from provisioner_client.ironic.tasks.next_step import Act, is_changed, is_told, next_step, own_mark, with_mark
 from provisioner_client.piecewise.told import PiecewiseTask, evidence_from
-from provisioner_client.protocol import REFERENCE, TaskMessage
+from provisioner_client.protocol import TaskMessage
+from provisioner_client.references import REFERENCE
 from strategy_lib.outcome import Evidence, Lister
 from strategy_lib.phase import Phase
 

@@ -12,7 +12,7 @@ from provisioner_client.maas.inventory import LabelWords
 from provisioner_client.maas.machine import Machine, Status
 from provisioner_client.maas.tasks.next_step import Act, refusal_of
 from provisioner_client.maas.tasks.task_tag import Settled, is_tag_name
-from provisioner_client.protocol import REFERENCE
+from provisioner_client.references import REFERENCE
 
 _ANNOTATED: Final = frozenset({Status.ALLOCATED, Status.DEPLOYING, Status.DEPLOYED})
 

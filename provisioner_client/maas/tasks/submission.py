@@ -28,7 +28,8 @@ from provisioner_client.maas.tasks.driver import Driver
 from provisioner_client.maas.tasks.ledger import Ledger
 from provisioner_client.maas.tasks.task_tag import Order, Settled, TaskTag, is_of_other_store, is_tag_name
 from provisioner_client.piecewise.provisioner import Request
-from provisioner_client.protocol import ACTIONS, REFERENCE
+from provisioner_client.protocol import ACTIONS
+from provisioner_client.references import REFERENCE
 from provisioner_client.site_documents import NODE, DesignReader, by_name
 from strategy_lib.phase import Phase
 

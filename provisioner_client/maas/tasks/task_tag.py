@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from provisioner_client.errors import ProvisionerProtocolError
-from provisioner_client.protocol import REFERENCE
+from provisioner_client.references import REFERENCE
 from strategy_lib.parsing.bounded_json import read_json
 
 LONGEST_NAME: Final = 256

@@ -14,8 +14,9 @@ from provisioner_client.connection import ConnectionValues
 from provisioner_client.errors import ProvisionerRefused
 from provisioner_client.factory import FACTORY
 from provisioner_client.http_session import HttpSession
-from provisioner_client.protocol import Provisioner, TaskRef, newest_ops, newest_reference
+from provisioner_client.protocol import Provisioner, TaskRef
 from provisioner_client.redacting import CallResult, nothing_is_secret
+from provisioner_client.references import newest_ops, newest_reference
 
 ACTION = "01M8J7TQMDR5E8R7BAVGWE91JH"
 URL = "http://drydock.test:9000"
