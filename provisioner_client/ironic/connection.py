@@ -13,7 +13,7 @@ from provisioner_client.ironic.api import VERSION_HEADER, IronicApi, is_ironic, 
 from provisioner_client.ironic.inventory import LabelWords
 from provisioner_client.ironic.limits import Limits
 from provisioner_client.ironic.provisioner import IronicProvisioner
-from provisioner_client.ironic.tasks.driver import TaskSettings
+from provisioner_client.ironic.tasks.work import TaskSettings
 from provisioner_client.redacting import Redact
 from provisioner_client.tokens import NoToken, TokenFields
 

@@ -13,10 +13,11 @@ from provisioner_client.designs import DesignSource
 from provisioner_client.errors import ProvisionerProtocolError, TaskNotFound
 from provisioner_client.ironic.api import IronicApi
 from provisioner_client.ironic.site import IronicSite
-from provisioner_client.ironic.tasks.driver import Driver, TaskSettings, Work
+from provisioner_client.ironic.tasks.driver import Driver
 from provisioner_client.ironic.tasks.evidence import MarkedNodes, evidence_of
 from provisioner_client.ironic.tasks.next_step import Act, is_told, with_mark
 from provisioner_client.ironic.tasks.submission import Submission
+from provisioner_client.ironic.tasks.work import TaskSettings, Work
 from provisioner_client.piecewise import told
 from provisioner_client.piecewise.provisioner import Request
 from provisioner_client.protocol import ACTIONS, ProvisionerTask, TaskRef, TaskTree, unguarded

@@ -18,7 +18,7 @@ from provisioner_client.ironic.api import IronicApi
 from provisioner_client.ironic.deploy_info import new_node_of
 from provisioner_client.ironic.inventory import inventory, known_machine
 from provisioner_client.ironic.node import Node
-from provisioner_client.ironic.tasks.driver import TaskSettings
+from provisioner_client.ironic.tasks.work import TaskSettings
 from provisioner_client.piecewise.provisioner import PiecewiseProvisioner
 from provisioner_client.protocol import ListedNode, NodeChanges
 from provisioner_client.shared_lists import Shared, shared_nodes

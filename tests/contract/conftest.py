@@ -28,7 +28,7 @@ from provisioner_client.factory import ProvisionerFactory
 from provisioner_client.http_settings import HttpSettings, RetryPolicy, Timeouts
 from provisioner_client.ironic.connection import ironic_api
 from provisioner_client.ironic.provisioner import IronicProvisioner
-from provisioner_client.ironic.tasks.driver import TaskSettings as IronicTaskSettings
+from provisioner_client.ironic.tasks.work import TaskSettings as IronicTaskSettings
 from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.maas.tasks.driver import TaskSettings

@@ -33,7 +33,7 @@ from provisioner_client.connection import ConnectionValues
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.ironic.connection import ironic_api
 from provisioner_client.ironic.provisioner import IronicProvisioner
-from provisioner_client.ironic.tasks.driver import TaskSettings
+from provisioner_client.ironic.tasks.work import TaskSettings
 from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.protocol import Provisioner, ProvisionerTask

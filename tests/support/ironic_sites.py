@@ -15,7 +15,7 @@ from provisioner_client.connection import ConnectionValues
 from provisioner_client.designs import DesignSource
 from provisioner_client.ironic.connection import ironic_api
 from provisioner_client.ironic.provisioner import IronicProvisioner
-from provisioner_client.ironic.tasks.driver import TaskSettings
+from provisioner_client.ironic.tasks.work import TaskSettings
 from provisioner_client.protocol import ProvisionerTask, TaskRef, TaskState
 from provisioner_client.redacting import nothing_is_secret
 from tests.support.embedded_ironic import EmbeddedIronic

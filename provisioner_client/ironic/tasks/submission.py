@@ -11,8 +11,9 @@ from provisioner_client.errors import ProvisionerError, ProvisionerRefused, Subm
 from provisioner_client.http_settings import growing_delays
 from provisioner_client.ironic.api import IronicApi
 from provisioner_client.ironic.node import Node
-from provisioner_client.ironic.tasks.driver import Driver, Work
+from provisioner_client.ironic.tasks.driver import Driver
 from provisioner_client.ironic.tasks.next_step import Act, own_mark, with_mark
+from provisioner_client.ironic.tasks.work import Work
 from provisioner_client.piecewise.provisioner import Request
 from provisioner_client.site_documents import DesignReader
 from strategy_lib.phase import Phase
