@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +24,19 @@ def examples(*lines: str) -> str:
 def option_alias(other: str, shown: str) -> dict[str, Any]:
     """Return a command's `context_settings` that take the option `--<other>` for `--<shown>`, which help shows."""
     return {"token_normalize_func": lambda name: shown if name == other else name}
+
+
+def key_values(option: str, given: Sequence[str]) -> dict[str, str]:
+    """Return what the values KEY=VALUE of an option say. Raises `click.UsageError`: one is malformed, or said twice."""
+    found: dict[str, str] = {}
+    for text in given:
+        key, separator, value = text.partition("=")
+        if not separator or not key:
+            raise click.UsageError(f"{option} {text}: write KEY=VALUE")
+        if key in found:
+            raise click.UsageError(f"{option} {key} is given twice")
+        found[key] = value
+    return found
 
 
 Value = TypeVar("Value")

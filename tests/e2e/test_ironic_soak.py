@@ -133,7 +133,7 @@ def test_days_of_a_site(site: Site) -> None:
     assert {listed[name]["instance_info"]["image_source"] for name in rebuilt} == {NEW_IMAGE}
     print(f"rolling redeploy, 2 tasks killed: {len(rebuilt)} rebuilt once each, {len(control)} deleted and deployed")
 
-    # What somebody has deleted is deployed again; what somebody has switched off is switched on.
+    # A person deletes one node and switches off another: the repair deploys the first and switches on the second.
     wait_until(lambda: site.standing("r1-compute-01") == "success", "it is seen as it was left")
     site.machines.change("r1-compute-01", "deleted")
     site.machines.call("PUT", "nodes/r1-compute-02/states/power", {"target": "power off"})

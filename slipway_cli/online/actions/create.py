@@ -24,7 +24,7 @@ from slipway_cli.online.server.online_command import (
 )
 from slipway_cli.online.server.server import Failed, SiteServer, print_messages
 from slipway_cli.online.sites.lists import create_reporter
-from slipway_cli.options import KnownType, examples, option_alias
+from slipway_cli.options import KnownType, examples, key_values, option_alias
 from slipway_cli.output import console, listed_nodes, say_next
 from strategy_lib.goals.update import Deed
 
@@ -149,14 +149,7 @@ def _warn(created: Mapping[str, Any], said: Collection[str]) -> None:
 
 def _parameters(params: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of `--param` and of the other options; one that is given twice is a mistake."""
-    found: dict[str, Any] = {}
-    for text in params:
-        key, separator, value = text.partition("=")
-        if not separator or not key:
-            raise click.UsageError(f"--param {text}: write KEY=VALUE")
-        if key in found:
-            raise click.UsageError(f"--param {key} is given twice")
-        found[key] = value
+    found = key_values("--param", params)
     given = {key: value for key, value in options.items() if value not in (None, False, [])}
     for key in given.keys() & found:
         raise click.UsageError(f"{key} is given twice, as --param and as an option of its own")

@@ -24,7 +24,7 @@ from provisioner_client.redacting import nothing_is_secret
 from site_engine.errors import NotDelivered
 from slipway_cli.online.server.online_command import answered, confirm, is_terminal, online
 from slipway_cli.online.server.server import Failed, SiteServer, translated_errors
-from slipway_cli.options import examples
+from slipway_cli.options import examples, key_values
 from slipway_cli.output import printable, say_next, show_data
 from strategy_lib.settings import SLIPWAY_CONNECTION_PASSWORD
 
@@ -176,12 +176,7 @@ def _extra(given: Sequence[str]) -> dict[str, Any]:
     Raises `click.UsageError`: one is malformed, is given twice, or is a secret that others could see in the command.
     """
     found: dict[str, Any] = {}
-    for text in given:
-        key, separator, value = text.partition("=")
-        if not separator or not key:
-            raise click.UsageError(f"--extra {key or text}: write KEY=VALUE")
-        if key in found:
-            raise click.UsageError(f"--extra {key} is given twice")
+    for key, value in key_values("--extra", given).items():
         if value.startswith("@"):
             found[key] = _read(Path(value[1:]))
             continue

@@ -154,7 +154,7 @@ def _parse(words: list[str]) -> None:
         if value is None or parameter.value_is_missing(value):
             assert not parameter.required, f"{parameter.name} is missing"
         elif not isinstance(parameter.type, click.Path | click.File):
-            # Whether a file is there is none of this.
+            # A file of an example need not be there.
             parameter.type_cast_value(context, value)
 
 

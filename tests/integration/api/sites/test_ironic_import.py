@@ -61,16 +61,6 @@ def nodes(ironic: EmbeddedIronic, monkeypatch: pytest.MonkeyPatch) -> IronicTest
     return site
 
 
-@pytest.fixture
-def slipway(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, origin: str, tokens: dict[str, str]) -> CliRunner:
-    """Let `slipway` ask the server, in a folder of its own."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("SLIPWAY_URL", origin)
-    monkeypatch.setenv("SLIPWAY_TOKEN", tokens["user"])
-    monkeypatch.chdir(tmp_path)
-    return CliRunner()
-
-
 def run(slipway: CliRunner, *arguments: str) -> Result:
     return slipway.invoke(main, ["import", *arguments, "--connection", "slipway_provisioner_fra1"])
 
